@@ -16,9 +16,9 @@ from jp.errors import ExitCode, JpError, UsageError
 
 
 def locate(name: str, search_path: str) -> str | None:
-    """The executable `jp-NAME` in the first directory of `search_path` that has one.
+    """Return the executable `jp-NAME` in the first directory of `search_path` that has one.
 
-    Only absolute directories count: an entry such as `.` would run whatever a cloned repository has lying around.
+    Only absolute directories count: an entry such as `.` would run files of a cloned repository.
     """
     if not name or name.startswith("-") or os.sep in name:
         return None
@@ -49,7 +49,7 @@ def replace_process(program: str, arguments: Sequence[str]) -> int:
 
 
 def unknown_command(word: str, path: tuple[str, ...], group: Group) -> UsageError:
-    """What is said about `word`, which names nothing in `group`: with what was perhaps meant."""
+    """Return the error for `word`, which names nothing in `group`, with a suggestion."""
     name = " ".join(path)
     if any(character.isspace() for character in word):
         return UsageError(f"{name} has no command {word!r}", hint="to ask something: jp query QUESTION")
@@ -59,7 +59,7 @@ def unknown_command(word: str, path: tuple[str, ...], group: Group) -> UsageErro
 
 
 def _nearest(word: str, path: tuple[str, ...], group: Group) -> str:
-    """The commands below the group that have exactly this name, else one of the group with a similar name."""
+    """Return the commands below the group that have exactly this name, else one of the group with a similar name."""
     from jp.suggestions import closest_names
 
     found = [" ".join((*path, *below)) for below, _ in walk(group) if below[-1] == word]
@@ -150,7 +150,7 @@ def _print(text: str) -> int:
 
 
 def _as_text(word: str) -> str:
-    """`word` as UTF-8, also where Python took it for another encoding.
+    """Return `word` as UTF-8, even if Python decoded it with another encoding.
 
     Raises:
         UsageError: it is not UTF-8.

@@ -99,9 +99,7 @@ def remove(
 def ls(
     options: GlobalOptions,
     *,
-    check: Annotated[
-        bool, typer.Option("--check", help="Also ask other machines whether what was read there has changed.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Also check remote sources for changes.")] = False,
     target: Target = ".",
 ) -> ExitCode | None:
     """List what a conversation attaches: in which turn it was read, how large it is, and whether that has changed.
@@ -172,7 +170,7 @@ def print_content(
 def _interruptible(
     schemes: Schemes, work: Callable[[Unpack[Arguments]], Awaitable[T]], *arguments: *Arguments
 ) -> tuple[T | None, ExitCode | None]:
-    """What `work` gives, or the exit code of its interruption. MCP servers that it needs run until then."""
+    """Return the result of `work`, or the exit code of its interruption. MCP servers that it needs run until then."""
     import anyio
 
     from jp.cli.terminal.signals import interruptions

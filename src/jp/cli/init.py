@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def init(
     options: GlobalOptions,
     *,
-    path: Annotated[str, typer.Argument(help="Where the workspace's root is to be.", metavar="PATH")] = ".",
+    path: Annotated[str, typer.Argument(help="Root of the new workspace.", metavar="PATH")] = ".",
     model: Annotated[
         str | None, typer.Option("-m", "--model", metavar="ID", help="The model to use, as provider/name or an alias.")
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask nothing; take the model that is found, if it is the only one.")
+        bool, typer.Option("--yes", "-y", help="Do not ask; use the model that is found if it is the only one.")
     ] = False,
     commit_conversations: Annotated[
         bool, typer.Option("--commit-conversations", help="Do not keep conversations out of git.")
@@ -77,7 +77,7 @@ def init(
 
 
 def _set_model(options: GlobalOptions, root: Path, config: Path, model: str) -> None:
-    """Write the model, which whoever typed or chose it need not trust; what came with the directory is not trusted."""
+    """Write the model, which its user need not trust; a configuration that came with the directory is not trusted."""
     from msgspec.structs import replace
 
     from jp.app.places import open_workspace
@@ -94,7 +94,7 @@ def _set_model(options: GlobalOptions, root: Path, config: Path, model: str) -> 
 
 
 def _settings(options: GlobalOptions, root: Path) -> LlmConfig:
-    """The providers and aliases that hold at `root`, or where its workspace will be: at least the user's own."""
+    """Return the providers and aliases in effect at `root`, or where its workspace will be: at least the user's own."""
     from msgspec.structs import replace
 
     from jp.app.settings import own_config, trusted_config
@@ -105,7 +105,7 @@ def _settings(options: GlobalOptions, root: Path) -> LlmConfig:
         return trusted_config(replace(options, workspace=str(root))).providers.llm
     try:
         return trusted_config(options).providers.llm
-    except UnsafeWorkspaceError:  # what another user planted around must not keep anybody from an own workspace
+    except UnsafeWorkspaceError:  # a file that another user planted must not prevent a new workspace
         return own_config(options).providers.llm
 
 
@@ -135,7 +135,7 @@ def _check_own(root: Path) -> None:
 
 
 def _standing_model(options: GlobalOptions, root: Path) -> str | None:
-    """The model that holds in the workspace at `root`; None where none is set, or the settings are invalid."""
+    """Return the model in effect in the workspace at `root`; None if none is set, or the settings are invalid."""
     from msgspec.structs import replace
 
     from jp.app.places import open_workspace
@@ -182,7 +182,7 @@ def _next_steps(config: Path, missing: list[str], model: str | None, found: tupl
 
 
 def _missing_key(model: str, settings: LlmConfig) -> list[str]:
-    """What is still to be done for the model's key."""
+    """Return the remaining steps for the model's key."""
     from jp.provider.registry import key_variables, parse_model_id, vendor_in
 
     provider = parse_model_id(model, settings).provider
@@ -205,7 +205,7 @@ def _has_stored_key(provider: str) -> bool:
 
 
 def _choose_model(options: GlobalOptions, root: Path, *, yes: bool) -> tuple[str | None, tuple[Proposal, ...]]:
-    """The model that the person at the terminal wants, with `yes` the only one that was found; and what was found."""
+    """Return the model that the person chooses, with `yes` the only one that was found; and all that were found."""
     from jp.provider.proposals import proposals
     from jp.render.tty import can_ask
 
@@ -219,7 +219,7 @@ def _choose_model(options: GlobalOptions, root: Path, *, yes: bool) -> tuple[str
 
 
 def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | None:
-    """What the person at the terminal wants, by its name or its number; None where that is no model yet."""
+    """Return the model that the person enters, by its name or its number; None if it is not a model."""
     from functools import partial
 
     from jp.cli.terminal.dialogue import ask_alone

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _Provider = Annotated[
-    str, typer.Argument(help="Such as anthropic, or the name of a server of yours.", metavar="PROVIDER")
+    str, typer.Argument(help="A provider such as anthropic, or the name of a server of yours.", metavar="PROVIDER")
 ]
 
 

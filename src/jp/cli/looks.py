@@ -1,4 +1,4 @@
-"""What the command line and the configuration say of how things look."""
+"""The appearance of output, from the command line and the configuration."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from jp.render.theme import Look, Preferences, columns_of, display_width, look_a
 
 
 def standard_streams() -> Streams:
-    """This process's own."""
+    """Return the standard streams of this process."""
     return Streams(out=sys.stdout, err=sys.stderr, environment=os.environ)
 
 
 def preferences(options: GlobalOptions, style: StyleConfig) -> Preferences:
-    """The user's preferences for color, width and code."""
+    """Return the user's preferences for color, width and code."""
     return Preferences(
         color=options.color, width=options.width, wrap=style.markdown.wrap_width, code_theme=style.code.theme
     )
@@ -36,7 +36,7 @@ def check_theme(options: GlobalOptions, style: StyleConfig) -> None:
 
 
 def look_of_stdout(options: GlobalOptions, style: StyleConfig) -> Look:
-    """How text on stdout looks.
+    """Return the appearance of text on stdout.
 
     Raises:
         ConfigurationError: the theme for code does not exist.
@@ -46,7 +46,7 @@ def look_of_stdout(options: GlobalOptions, style: StyleConfig) -> Look:
 
 
 def width_of_stdout(options: GlobalOptions) -> int | None:
-    """The width of a table on stdout, None where nothing is cut: in a pipe or a file."""
+    """Return the width of a table on stdout, None if nothing is cut: in a pipe or a file."""
     if options.format == "text":
         return None
     return display_width(options.width, os.environ, columns=columns_of(sys.stdout, sys.stderr))

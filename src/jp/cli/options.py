@@ -21,13 +21,13 @@ C = TypeVar("C", bound=str)
 
 
 class GlobalOptions(Options, frozen=True, kw_only=True):
-    """What a command receives first. Notices and logs go to stderr.
+    """The first parameter of every command. Notices and logs go to stderr.
 
     Args:
         format: resolved; `auto` is `pretty` on a terminal, else `text`.
         quiet: no notices.
-        verbosity: how often `-v` was given.
-        width: columns; None where the terminal decides.
+        verbosity: the count of `-v`.
+        width: columns; None if the terminal decides.
     """
 
     format: Format = "text"
@@ -64,7 +64,7 @@ class GlobalOptions(Options, frozen=True, kw_only=True):
 
 
 def read_options(settings: Sequence[tuple[str, str]], *, stdout_is_terminal: bool) -> GlobalOptions:
-    """The settings as options; of a setting that is not repeatable the last wins.
+    """Return the settings as options; the last value of a setting that is not repeatable wins.
 
     Raises:
         UsageError: a value is not one of those allowed.

@@ -53,11 +53,11 @@ def trust(
     options: GlobalOptions,
     *,
     path: Annotated[
-        str | None, typer.Argument(metavar="[PATH]", show_default=False, help="Its root, also if another user owns it.")
+        str | None, typer.Argument(metavar="[PATH]", show_default=False, help="Its root, even if another user owns it.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     target: Annotated[
-        str | None, typer.Option("-i", "--id", metavar="TARGET", help="Also what this conversation declares.")
+        str | None, typer.Option("-i", "--id", metavar="TARGET", help="Include what this conversation declares.")
     ] = None,
 ) -> ExitCode | None:
     """Accept what the files of this workspace declare: tools that run unasked, servers to speak to, keys to use.
@@ -108,7 +108,7 @@ def trust(
 def _conversation(
     options: GlobalOptions, target: str | None, workspace: AnyWorkspace
 ) -> tuple[ConversationInfo | None, Sequence[Layer]]:
-    """The conversation that is meant, if any, and its layers."""
+    """Return the requested conversation, if any, and its layers."""
     from jp.app.places import open_session
     from jp.app.settings import layers_of
     from jp.app.targets import choose
@@ -120,7 +120,7 @@ def _conversation(
 
 
 def _accepted_root(path: str, *, yes: bool) -> Path | None:
-    """The root of the workspace at `path`, whose owners are accepted; None where a person does not want that."""
+    """Return the root of the workspace at `path`, whose owners are accepted; None if the person declines."""
     from pathlib import Path
 
     from jp.app.places import current_directory

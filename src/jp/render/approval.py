@@ -35,19 +35,19 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_diff(self) -> bool:
-        """Whether the lines are a unified diff."""
+        """True if the lines are a unified diff."""
         return self.text.startswith("--- ") and "\n@@ " in self.text
 
 
 class Position(msgspec.Struct, frozen=True):
-    """Where a page begins: the number of a sheet, and of a character in it."""
+    """The beginning of a page: the number of a sheet, and of a character in it."""
 
     sheet: int = 0
     offset: int = 0
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """What is shown at once. `after` is None where nothing comes after it."""
+    """A part that is shown at once. `after` is None for the last one."""
 
     rows: tuple[tuple[Fragment, ...], ...]
     after: Position | None

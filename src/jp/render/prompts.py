@@ -34,11 +34,11 @@ _PASTED = "pasted text is no answer here; press the key"
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """What a question is about: escaped text, shown with it page by page.
+    """The subject of a question: escaped text, shown with it page by page.
 
     Args:
         sheets: The texts; each begins a page.
-        is_shown: Whether the first page is shown unasked. Where it is not, the question itself says all of it.
+        is_shown: Whether the first page is shown with the question. If not, the question itself contains all of it.
         color: Whether a diff has colors.
     """
 
@@ -73,9 +73,9 @@ async def ask_yes_no(question: str, *, default: bool, about: About = _NOTHING) -
 async def ask_key(question: str, keys: Mapping[str, str], *, default: str, about: About = _NOTHING) -> str | None:
     """Ask, and wait for one of `keys`, each a letter, and Enter; an empty line means `default`.
 
-    A capital that is none of them stands for the small letter; `?`, where it is one, shows what they mean.
+    A capital that is none of them means the small letter; `?`, if it is one, shows their meanings.
 
-    None where there is no terminal to ask at, where the input ends, or where nothing else came three times.
+    None if there is no terminal to ask at, if the input ends, or after three invalid answers.
     """
     screen = _Screen(f"{question} [{default}] ", about, takes_keys=True)
     attempts = 0

@@ -15,11 +15,11 @@ Settings = tuple[tuple[str, str], ...]
 
 
 class Option:
-    """How an option is read: `name` is its long form.
+    """The syntax of an option: `name` is its long form.
 
     `takes` is `flag`, `value` (with `=`, attached to a short form, or the next word), `optional` (only with `=`), or
-    `bound` (with `=`, or the next word where that is a bound). `bare` is the value of the latter two without one, and
-    `mark` is put before whatever value they have. A next word that `reads` as a value of an `optional` one is refused;
+    `bound` (with `=`, or the next word if that is a bound). `bare` is the value of the latter two without one, and
+    `mark` is put before any value that they have. A next word that `reads` as a value of an `optional` one is refused;
     one that `reads` as a mistyped bound becomes the value of a `bound` one, which the command then refuses.
     """
 
@@ -61,7 +61,7 @@ GLOBAL_OPTIONS: dict[str, Option] = {
 
 
 class Found:
-    """Where the words lead: the node that was reached, by which names, and what is left.
+    """The node to which the words lead, the names on the way, and the remaining words.
 
     `unknown` is the word that names nothing below the group that was reached.
     """
@@ -111,13 +111,13 @@ def find(words: Sequence[str], root: Group) -> Found:
 
 
 def extract(words: Sequence[str], options: Mapping[str, Option], *, command: str) -> tuple[Settings, tuple[str, ...]]:
-    """The global settings among the words after `command`, and the words that are left for Typer.
+    """Return the global settings among the words after `command`, and the words for Typer.
 
-    `options` are the command's own, by every form. Doing it again to the words that are left changes nothing, and
-    what follows `--` stays as it is.
+    `options` are the command's own, by every form. A second pass over the remaining words changes nothing, and words
+    after `--` are unchanged.
 
     Raises:
-        UsageError: an option that does not exist, that lacks its value, or that has one which it does not take.
+        UsageError: an option does not exist, lacks its value, or has one that it does not take.
     """
     known = {**GLOBAL_OPTIONS, **options}
     reader = _Reader(words, known)
@@ -136,20 +136,20 @@ def extract(words: Sequence[str], options: Mapping[str, Option], *, command: str
 
 
 def is_bound(word: str) -> bool:
-    """Whether `word` reads as a bound of a range of turns: `5`, `-3`, `5h`, `1d12h`, `last`."""
+    """Return whether `word` reads as a bound of a range of turns: `5`, `-3`, `5h`, `1d12h`, `last`."""
     if word == "last":
         return True
     return is_number(word) or _is_duration(word)
 
 
 def is_number(word: str) -> bool:
-    """Whether `word` is the number of a turn, or of a compaction: `5`, `-3`."""
+    """Return whether `word` is the number of a turn, or of a compaction: `5`, `-3`."""
     number = word.removeprefix("-")
     return number.isascii() and number.isdecimal()
 
 
 def first_impression(words: Sequence[str]) -> tuple[bool, int]:
-    """Whether JSON is wanted and how often `-v` is given, for a failure that comes before the words are understood."""
+    """Return whether JSON is requested and the count of `-v`, for a failure before the words are parsed."""
     before = words[: words.index("--")] if "--" in words else words
     pairs = zip(before, [*before[1:], ""], strict=False)
     as_json = any(
@@ -197,7 +197,7 @@ class _Reader:
         return None
 
     def _take_cluster(self, word: str) -> str | None:
-        """`-qv`, `-qmMODEL`, `-t=NAME`: letters up to the first that takes a value, which gets the remainder."""
+        """Read `-qv`, `-qmMODEL`, `-t=NAME`: letters up to the first that takes a value, which gets the rest."""
         for position in range(1, len(word)):
             form = f"-{word[position]}"
             option = self._options.get(form)
@@ -274,7 +274,7 @@ def _suggestion(form: str, known: Mapping[str, Option]) -> str:
 
 
 def _is_duration(word: str) -> bool:
-    """Whether `word` is numbers, each with a unit: `90s`, `5h`, `1d12h`."""
+    """Return whether `word` is numbers, each with a unit: `90s`, `5h`, `1d12h`."""
     digits = 0
     for character in word:
         if character.isascii() and character.isdecimal():

@@ -1,4 +1,4 @@
-"""The commands that exist, as data: names, aliases, one line of help, and where each is written.
+"""The table of commands: names, aliases, one line of help, and the function of each.
 
 The table is all that `jp --help`, `jp conversation --help` and an unknown command need, so nothing else is imported
 for them: Typer alone costs more than their whole budget. A command's module is imported when the command is invoked.
@@ -29,11 +29,11 @@ How to write a command:
        ) -> ExitCode | None:
            '''Show a conversation.'''
 
-   - The docstring is the command's help: a line, a paragraph or two of what a newcomer has to know, and a section
-     `Examples:`. Indented lines are printed as they stand, everything else is wrapped.
+   - The docstring is the command's help: a line, a paragraph or two for newcomers, and a section
+     `Examples:`. Indented lines are printed unchanged, everything else is wrapped.
    - Parameters are `str`, `int`, `float`, `bool`, `Literal["a", "b"]`, one of these with `| None`, or a `list[...]`
      of one of these (repeatable option, or an argument that takes many). Anything else makes Typer import pydantic
-     and fails a test. What has a grammar (durations, URIs, targets) is a `str` that the command parses.
+     and fails a test. A value with a grammar (durations, URIs, targets) is a `str` that the command parses.
    - A flag names its only form (`"--raw"`), or Typer invents `--no-raw`. Every option that takes a value has a
      `metavar`. The options of `jp.cli.command_line.argv.GLOBAL_OPTIONS` are taken everywhere.
    - An option whose value is optional is declared with `jp.cli.command_line.loading.optional_value`, one that takes
@@ -43,12 +43,12 @@ How to write a command:
 
 3. Results go through `jp.cli.output.print_result` (one call a run) or, for an answer that streams, through a renderer
    of `jp.render`; notices through `options.notice`; nothing else writes to stdout.
-4. Failures are raised as `JpError`; what else escapes is reported as a defect of jp. Return an exit code, or None for
+4. Failures are raised as `JpError`; any other exception is reported as a defect of jp. Return an exit code, or None for
    success. A command that has an event loop runs its work inside `jp.cli.terminal.signals.interruptions`.
 5. Standard input is read with `jp.app.stdin` only.
 
-Names in the tree are whole commands: `find` in `jp.cli.command_line.argv` walks it. Plain classes stand here instead
-of Structs because msgspec would double the time that help takes.
+Names in the tree are whole commands: `find` in `jp.cli.command_line.argv` walks it. Plain classes are used instead of
+Structs because msgspec would double the time that help takes.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Group:
         self.aliases = aliases
 
     def get(self, word: str) -> Command | Group | None:
-        """The child called `word`, by its name or an alias."""
+        """Return the child called `word`, by its name or an alias."""
         for child in self.commands:
             if word == child.name or word in child.aliases:
                 return child
@@ -90,7 +90,7 @@ class Group:
 
 
 def walk(group: Group, *, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
-    """Every command below `group` with its full name, in the order of the table."""
+    """Yield every command below `group` with its full name, in the order of the table."""
     for child in group.commands:
         path = (*above, child.name)
         if isinstance(child, Group):
@@ -107,12 +107,12 @@ ROOT = Group(
         Command(
             "query",
             "jp.cli.query.command:query",
-            "Ask a question, in a new conversation or a running one",
+            "Ask a question, in a new conversation or an existing one",
             aliases=("q",),
         ),
         Group(
             "attachment",
-            "Files and other sources that a conversation carries along",
+            "Manage what is attached to a conversation",
             (
                 Command("add", "jp.cli.attachment:add", "Attach sources from the next turn on"),
                 Command("rm", "jp.cli.attachment:remove", "Stop attaching sources"),
@@ -123,7 +123,7 @@ ROOT = Group(
         ),
         Group(
             "conversation",
-            "What was asked and answered",
+            "Manage conversations",
             (
                 Command("ls", "jp.cli.conversation.ls:ls", "List conversations"),
                 Command("show", "jp.cli.conversation.show:show", "Show facts about a conversation"),
@@ -132,28 +132,30 @@ ROOT = Group(
                 Command(
                     "import",
                     "jp.cli.conversation.fork:import_conversations",
-                    "Copy conversations from elsewhere, also of the original JP",
+                    "Copy conversations from elsewhere, including JP (Rust)",
                 ),
                 Command("edit", "jp.cli.conversation.edit:edit", "Change title, labels, pin, place or expiry"),
                 Group(
                     "label",
-                    "Labels of a conversation",
+                    "Manage the labels of a conversation",
                     (
                         Command("add", "jp.cli.conversation.edit:add", "Label a conversation"),
-                        Command("rm", "jp.cli.conversation.edit:remove", "Take labels away"),
+                        Command("rm", "jp.cli.conversation.edit:remove", "Remove labels"),
                         Command("ls", "jp.cli.conversation.edit:ls", "List the labels of a conversation"),
                     ),
                 ),
-                Command("archive", "jp.cli.conversation.edit:archive", "Put conversations away"),
-                Command("unarchive", "jp.cli.conversation.edit:unarchive", "Bring archived conversations back"),
-                Command("compact", "jp.cli.conversation.compact:compact", "Leave old things out of what is sent"),
-                Command("undo", "jp.cli.conversation.show:undo", "Undo the last turn, compaction or setting"),
-                Command("redo", "jp.cli.conversation.show:redo", "Take the last undo back"),
-                Command("print", "jp.cli.conversation.print:print_stream", "Print what was said"),
-                Command("context", "jp.cli.conversation.context:context", "Show what fills the context"),
-                Command("usage", "jp.cli.conversation.usage:usage", "Show what a conversation took and cost"),
+                Command("archive", "jp.cli.conversation.edit:archive", "Archive conversations"),
+                Command("unarchive", "jp.cli.conversation.edit:unarchive", "Restore archived conversations"),
                 Command(
-                    "recall", "jp.cli.conversation.print:recall", "Print what was left out of a view, by its handle"
+                    "compact", "jp.cli.conversation.compact:compact", "Shrink the context: hide or summarize old turns"
+                ),
+                Command("undo", "jp.cli.conversation.show:undo", "Undo the last turn, compaction or setting"),
+                Command("redo", "jp.cli.conversation.show:redo", "Revert the last undo"),
+                Command("print", "jp.cli.conversation.print:print_stream", "Print the messages of a conversation"),
+                Command("context", "jp.cli.conversation.context:context", "Show what fills the context"),
+                Command("usage", "jp.cli.conversation.usage:usage", "Show the tokens and costs of a conversation"),
+                Command(
+                    "recall", "jp.cli.conversation.print:recall", "Print hidden or shortened content, by its handle"
                 ),
                 Command("path", "jp.cli.conversation.ls:path", "Print where a conversation is stored"),
                 Command("rm", "jp.cli.conversation.fork:remove", "Delete conversations"),
@@ -162,48 +164,48 @@ ROOT = Group(
         ),
         Group(
             "config",
-            "Settings, and where each comes from",
+            "Show and change settings",
             (
                 Command("show", "jp.cli.config.show:show", "Show the configuration in effect"),
                 Command("get", "jp.cli.config.show:get", "Print one value"),
                 Command("set", "jp.cli.config.set:set_value", "Set values in a configuration file"),
-                Command("explain", "jp.cli.config.explain:explain", "Say how a key came to its value"),
-                Command("fmt", "jp.cli.config.show:fmt", "Write configuration files in one layout"),
-                Command("path", "jp.cli.config.show:path", "Print which files are read"),
+                Command("explain", "jp.cli.config.explain:explain", "Explain how a key got its value"),
+                Command("fmt", "jp.cli.config.show:fmt", "Format configuration files"),
+                Command("path", "jp.cli.config.show:path", "Print the files that are read"),
             ),
         ),
         Group(
             "model",
-            "Models: what they hold, cost and can do",
+            "List models, their limits, prices and abilities",
             (
-                Command("ls", "jp.cli.model.ls:ls", "List models, those of the providers too with --refresh"),
-                Command("show", "jp.cli.model.show:show", "Show what is known of a model, and from where"),
+                Command("ls", "jp.cli.model.ls:ls", "List models, with --refresh from the providers"),
+                Command("show", "jp.cli.model.show:show", "Show the facts about a model and their sources"),
             ),
         ),
         Group(
             "tool",
-            "Functions that a model may call",
+            "Manage the tools that the model can call",
             (
-                Command("ls", "jp.cli.tool.ls:ls", "List tools, and which of them a model is offered"),
-                Command("show", "jp.cli.tool.ls:show", "Show what a tool does, and where its settings come from"),
-                Command("run", "jp.cli.tool.run:run", "Run a tool by hand"),
+                Command("ls", "jp.cli.tool.ls:ls", "List tools, and which of them the model can call"),
+                Command("show", "jp.cli.tool.ls:show", "Show what a tool does, and the origin of its settings"),
+                Command("run", "jp.cli.tool.run:run", "Run a tool without a model"),
             ),
         ),
         Group(
             "keys",
-            "Keys of providers",
+            "Manage the API keys of providers",
             (
                 Command("set", "jp.cli.keys:set_key", "Store the key of a provider"),
-                Command("ls", "jp.cli.keys:ls", "List where each key comes from"),
+                Command("ls", "jp.cli.keys:ls", "List the source of each key"),
                 Command("rm", "jp.cli.keys:remove", "Delete a stored key"),
             ),
         ),
         Group(
             "workspace",
-            "The directory tree that conversations belong to",
+            "Manage the workspace: its directory and its trust",
             (
-                Command("trust", "jp.cli.workspace:trust", "Let this workspace's files run commands and reach out"),
-                Command("show", "jp.cli.workspace:show", "Show which workspace is used, and whether it is trusted"),
+                Command("trust", "jp.cli.workspace:trust", "Trust this workspace's configuration"),
+                Command("show", "jp.cli.workspace:show", "Show the workspace in use, and whether it is trusted"),
             ),
         ),
     ),

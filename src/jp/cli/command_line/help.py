@@ -53,7 +53,7 @@ class Page:
         self.footer = footer
 
     def render(self) -> str:
-        """The page as text."""
+        """Return the page as text."""
         parts = [f"Usage: {self.usage}", *_paragraphs(self.text)]
         parts += [f"{title}:\n{_list(rows)}" for title, rows in self.sections if rows]
         parts += _paragraphs(self.footer)
@@ -61,7 +61,7 @@ class Page:
 
 
 def root_page(root: Group) -> Page:
-    """Everything that a newcomer needs: examples, commands, options, exit codes."""
+    """Return the page for newcomers: examples, commands, options, exit codes."""
     return Page(
         usage=f"{root.name} [OPTIONS] COMMAND [ARGUMENTS]",
         text=f"{root.summary}\n\n{EXAMPLES}",
@@ -74,7 +74,7 @@ def root_page(root: Group) -> Page:
 
 
 def group_page(group: Group, path: tuple[str, ...]) -> Page:
-    """The commands of a group."""
+    """Return the commands of a group."""
     name = " ".join(path)
     return Page(
         usage=f"{name} COMMAND [OPTIONS] [ARGUMENTS]",
@@ -95,7 +95,7 @@ def _summary(node: Command | Group) -> str:
 
 
 def _paragraphs(text: str) -> list[str]:
-    """The paragraphs of `text`, wrapped, except for those that hold indented lines."""
+    """Return the paragraphs of `text`, wrapped, except for those with indented lines."""
     from textwrap import fill
 
     blocks = text.strip().split("\n\n")

@@ -29,16 +29,16 @@ Reader = Callable[[Any], object]
 
 
 class PlainValue:
-    """Stands in for Typer's adapter of one parameter."""
+    """Replaces Typer's adapter of one parameter."""
 
     def __init__(self, read: Reader) -> None:
         self._read = read
 
     def coerce(self, value: Any, param: TyperArgument | TyperOption, ctx: Context) -> object:
-        """The value that the command gets for what was typed, or for the default.
+        """Return the value that the command gets for the typed text, or for the default.
 
         Raises:
-            BadParameter: it does not read as the parameter's type.
+            BadParameter: the text is not a value of the parameter's type.
         """
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
@@ -211,7 +211,7 @@ class LoadedCommand:
         self.plain = {parameter.name: make_plain(parameter) for parameter in self.parameters}
 
     def options(self) -> dict[str, Option]:
-        """How each form of the command's own options is read."""
+        """Return the syntax of each form of the command's own options."""
         options: dict[str, Option] = {}
         for parameter in self.parameters:
             if isinstance(parameter, TyperOption):
@@ -221,7 +221,7 @@ class LoadedCommand:
         return options
 
     def page(self) -> Page:
-        """The command's help."""
+        """Return the command's help."""
         from jp.cli.command_line.help import Page
 
         arguments = [p for p in self.parameters if isinstance(p, TyperArgument)]
@@ -260,7 +260,7 @@ class LoadedCommand:
 
 
 def build(function: Callable[..., object]) -> TyperCommand:
-    """The Typer command that calls `function` with the global options and what was parsed."""
+    """Return the Typer command that calls `function` with the global options and the parsed values."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command(add_help_option=False)(_receive_options(function))
     command = get_command(app)
@@ -270,7 +270,7 @@ def build(function: Callable[..., object]) -> TyperCommand:
 
 
 def _receive_options(function: Callable[..., object]) -> Callable[..., object]:
-    """`function` as Typer has to see it: its first parameter is the context, which holds the global options."""
+    """Return `function` in the form that Typer needs: its first parameter is the context with the global options."""
     signature = inspect.signature(function, eval_str=True)
     _, *parameters = signature.parameters.values()
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
@@ -316,7 +316,7 @@ def _name_of(argument: TyperArgument) -> str:
 
 
 def _forms_of(option: TyperOption) -> str:
-    """`-a, --attach URI`; an optional value's metavar is written `[=VALUE]`, next to the option."""
+    """Return `-a, --attach URI`; an optional value's metavar is written `[=VALUE]`, next to the option."""
     forms = ", ".join(sorted((*option.opts, *option.secondary_opts), key=len))
     if option.is_flag or option.count:
         return forms

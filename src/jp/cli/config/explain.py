@@ -39,11 +39,11 @@ def explain(
     options: GlobalOptions,
     *,
     key: Annotated[
-        str, typer.Argument(help="Such as assistant.model.id, or a table such as assistant.", metavar="KEY")
+        str, typer.Argument(help="A key such as assistant.model.id, or a table such as assistant.", metavar="KEY")
     ],
     target: Annotated[
         str | None,
-        typer.Option("-i", "--id", metavar="TARGET", help="A conversation; without it, what new ones get."),
+        typer.Option("-i", "--id", metavar="TARGET", help="A conversation (default: settings of new ones)."),
     ] = None,
 ) -> None:
     """Say how a key came to its value: what each layer says of it, the least specific first, and which one won.

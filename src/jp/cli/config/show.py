@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _OptionalTarget = Annotated[
-    str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation; without it, what new ones get.")
+    str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation (default: settings of new ones).")
 ]
 
 
@@ -55,7 +55,7 @@ def show(
 def get(
     options: GlobalOptions,
     *,
-    key: Annotated[str, typer.Argument(help="Such as assistant.model.id.", metavar="KEY")],
+    key: Annotated[str, typer.Argument(help="A key, such as assistant.model.id.", metavar="KEY")],
     target: _OptionalTarget = None,
 ) -> None:
     """Print one value: a text as it is, anything else as JSON, nothing where there is none.
@@ -137,10 +137,10 @@ def fmt(
     *,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(help="Files; without them, all that are read here.", metavar="PATH"),
+        typer.Argument(help="Files (default: all that are read here).", metavar="PATH"),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing: name the files that would change, and exit with 1.")
+        bool, typer.Option("--check", help="Change nothing; list the files to change, and exit with 1.")
     ] = False,
 ) -> ExitCode:
     """Write configuration files in one layout: plain spacing, an empty line before each table.

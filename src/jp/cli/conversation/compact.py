@@ -61,7 +61,7 @@ class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said of one conversation. `did`: something was, or would be, left out or undone."""
+    """The report on one conversation. `did`: something was, or would be, compacted or undone."""
 
     text: str
     value: dict[str, Any]
@@ -69,10 +69,10 @@ class _Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> ExitCode:
-    """The exit code: 0 where there was something to do in any of the conversations, else 12.
+    """Compact, and return the exit code: 0 if there was something to do in any of the conversations, else 12.
 
     Raises:
-        JpError: it could not be done; what was done in conversations before that stays.
+        JpError: it failed; conversations that were compacted before stay so.
     """
     _check(arguments)
     if arguments.list_profiles:
@@ -93,7 +93,7 @@ async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> Ex
 
 
 def _targets(options: GlobalOptions, arguments: CompactArguments) -> Sequence[str]:
-    """The ids of the conversations, each once; all of them are looked for before anything is done."""
+    """Return the ids of the conversations, each once; all of them are looked up before any is compacted."""
     workspace = open_workspace(options)
     return [str(info.id) for info in choose_all(options, arguments.targets, workspace, open_session(workspace))]
 
@@ -263,7 +263,7 @@ def _nothing(entries: Sequence[AnyEntry], arguments: CompactArguments) -> str:
 
 
 def _base(workspace: AnyWorkspace) -> str:
-    """The URI below which the files of a workspace lie, empty outside any."""
+    """Return the URI of the workspace's root, empty outside of any."""
     return "" if workspace.root is None else f"{workspace.root.as_uri()}/"
 
 
@@ -278,7 +278,7 @@ def compact(
     *,
     targets: Annotated[list[str] | None, typer.Argument(help=TARGET_HELP, metavar="TARGET")] = None,
     profile: Annotated[
-        str | None, typer.Option("--profile", metavar="NAME", help="What to do: default, heavy, light, or your own.")
+        str | None, typer.Option("--profile", metavar="NAME", help="Profile: default, heavy, light, or your own.")
     ] = None,
     start: Annotated[
         str | None,
@@ -296,19 +296,20 @@ def compact(
     keep: Annotated[
         str | None,
         typer.Option(
-            "--keep", "--keep-last", metavar="N", help="Leave the newest N turns alone, or 2h, or 20k tokens of them."
+            "--keep", "--keep-last", metavar="N", help="Keep the newest N turns, or 2h, or 20k tokens of them."
         ),
     ] = None,
     keep_first: Annotated[
-        str | None, typer.Option("--keep-first", metavar="N", help="Leave the first N turns alone, in the same way.")
+        str | None,
+        typer.Option("--keep-first", metavar="N", help="Keep the first N turns, or 2h, or 20k tokens of them."),
     ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
-            "--budget", metavar="N", help="Leave out no more than it takes to have 40k tokens, or 25% of them."
+            "--budget", metavar="N", help="Shrink the context to 40k tokens, or to 25% of it, and no further."
         ),
     ] = None,
-    reasoning: Annotated[bool, typer.Option("-r", "--reasoning", help="Leave the model's reasoning out.")] = False,
+    reasoning: Annotated[bool, typer.Option("-r", "--reasoning", help="Strip the model's reasoning.")] = False,
     tools: Annotated[
         str | None,
         optional_value(
@@ -322,7 +323,7 @@ def compact(
     ] = None,
     resources: Annotated[
         str | None,
-        typer.Option("--resources", metavar="superseded", help="Leave out copies of what was delivered anew later."),
+        typer.Option("--resources", metavar="superseded", help="Hide outdated copies of refreshed files."),
     ] = None,
     summarize: Annotated[
         str | None,
@@ -335,12 +336,16 @@ def compact(
             help_text="Have a summary written; CONTEXT is what matters.",
         ),
     ] = None,
-    model: Annotated[str | None, typer.Option("-m", "--model", metavar="ID", help="Who writes the summary.")] = None,
+    model: Annotated[
+        str | None, typer.Option("-m", "--model", metavar="ID", help="Model that writes the summary.")
+    ] = None,
     local: Annotated[bool, typer.Option("--local", help="Write the summary from the log, without a model.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask where little would be freed.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would come of it; write nothing.")] = False,
-    propose: Annotated[bool, typer.Option("--propose", help="Have it made and shown; --apply ID writes it.")] = False,
-    apply: Annotated[str | None, typer.Option("--apply", metavar="ID", help="Write what was proposed.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask if little would be freed.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Preview; change nothing.")] = False,
+    propose: Annotated[
+        bool, typer.Option("--propose", help="Write a summary for review; apply it with --apply ID.")
+    ] = False,
+    apply: Annotated[str | None, typer.Option("--apply", metavar="ID", help="Apply the proposal ID.")] = None,
     list_profiles: Annotated[
         bool, typer.Option("--list-profiles", help="List the profiles and what each does; change nothing.")
     ] = False,
@@ -355,20 +360,21 @@ def compact(
         ),
     ] = None,
 ) -> ExitCode:
-    """Leave old things out of what the model is shown. Nothing is deleted: it is undone with `jp conversation undo`.
+    """Shrink the context: hide or summarize old turns. Nothing is deleted; undo it with `jp conversation undo`.
 
-    A profile says what is left out: `default` strips reasoning, tool calls and outdated copies of resources, `light`
-    only reasoning, `heavy` has a model summarise whole turns; your own stand in `conversation.compaction.profiles`.
-    Options that say what to do stand in its place. The newest three turns stay as they are, unless a range or --keep
-    says otherwise.
+    A profile says what is done: `default` strips reasoning, tool calls and outdated copies of resources, `light` only
+    reasoning, `heavy` lets a model summarize whole turns; your own profiles are in `conversation.compaction.profiles`.
+    Options for what to do replace the profile. The newest three turns stay unchanged, unless a range or --keep says
+    otherwise.
 
-    With --budget the least valuable things go first, and no more than needed: outdated copies, reasoning, arguments,
-    results, those of the newest turns last; with --local or --summarize the oldest turns at last.
+    With --budget the least valuable content is removed first, and no more than needed: outdated copies, reasoning,
+    arguments, results, those of the newest turns last; with --local or --summarize the oldest turns are summarized
+    last.
 
     A bound is the number of a turn, from 0 on; -3 is three turns before the last one; 5h is five hours ago; `last` is
-    what follows the last compaction of the same kind.
+    the end of the last compaction of the same kind.
 
-    The exit code is 0 where something was, or would be, left out, and 12 where there is nothing to do.
+    The exit code is 0 if something was, or would be, compacted, and 12 if there is nothing to do.
 
     Examples:
         jp conversation compact --dry-run

@@ -69,9 +69,9 @@ class _Bar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def report_text(report: ContextReport, look: Look, *, table_width: int | None) -> str:
-    """The facts, a bar for each bucket and its parts, the largest items, and what may change in the system prompt.
+    """Return the facts, a bar for each bucket and its parts, the largest items, and volatile texts of the prompt.
 
-    Bars are as wide as `look` says, the table of items as `table_width`: None where nothing is to be cut.
+    Bars are as wide as `look` says, the table of items as `table_width`: None cuts nothing.
     """
     facts = "".join(f"{label:<{_FACT}}  {text}\n" for label, text in _facts(report))
     bars = "".join(f"{_bar_line(bar, report.used, look)}\n" for bar in _bars(report))
@@ -131,7 +131,7 @@ def _distance(tokens: int, threshold: int) -> str:
 
 
 def _bars(report: ContextReport) -> Iterator[_Bar]:
-    """A bar for each bucket that is not empty, and for each part of the conversation."""
+    """Yield a bar for each bucket that is not empty, and for each part of the conversation."""
     for bucket in report.buckets:
         if bucket.items or bucket.kind == "conversation":
             style = _STATIC_STYLE if bucket.static else _CHANGING_STYLE
@@ -164,7 +164,7 @@ def _bar_line(bar: _Bar, total: int, look: Look) -> str:
 
 
 def _drawn(tokens: int, total: int, width: int, look: Look) -> str:
-    """A bar of at most `width` cells, where all of `total` has them all. What is there is seen."""
+    """Return a bar of at most `width` cells, which `total` tokens fill. A bar of any tokens is visible."""
     if not tokens or not width:
         return ""
     if not look.unicode:
@@ -174,7 +174,7 @@ def _drawn(tokens: int, total: int, width: int, look: Look) -> str:
 
 
 def _percent(tokens: int, total: int) -> str:
-    """A share in percent. What is there is never nothing."""
+    """Return a share in percent, never 0 for any tokens."""
     if not tokens or not total:
         return "0%"
     return f"{tokens * 100 / total:.0f}%" if tokens * 200 >= total else "<1%"

@@ -42,7 +42,7 @@ def remove(
     options: GlobalOptions,
     *,
     names: Annotated[list[str] | None, typer.Argument(help="Names of labels.", metavar="K")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Take all labels away.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Remove all labels.")] = False,
     target: Target = ".",
 ) -> None:
     """Take labels away from a conversation.
@@ -202,18 +202,18 @@ def edit(
     *,
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
     title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Its title.")] = None,
-    no_title: Annotated[bool, typer.Option("--no-title", help="Take its title away; jp finds it no other.")] = False,
+    no_title: Annotated[bool, typer.Option("--no-title", help="Remove its title; jp does not create another.")] = False,
     labels: Annotated[list[str] | None, typer.Option("--label", metavar="K=V", help="A label; repeatable.")] = None,
     no_labels: Annotated[
-        list[str] | None, typer.Option("--no-label", metavar="K", help="Take a label away; repeatable.")
+        list[str] | None, typer.Option("--no-label", metavar="K", help="Remove a label; repeatable.")
     ] = None,
     pin: Annotated[bool, typer.Option("--pin", help="Pin it: it never expires.")] = False,
-    unpin: Annotated[bool, typer.Option("--unpin", help="Do not pin it any more.")] = False,
+    unpin: Annotated[bool, typer.Option("--unpin", help="Unpin it.")] = False,
     local: Annotated[bool, typer.Option("--local", help="Move it out of the workspace, to your own data.")] = False,
     no_local: Annotated[bool, typer.Option("--no-local", help="Move it into the workspace.")] = False,
     expires: Annotated[
         str | None,
-        typer.Option("--expires", metavar="DURATION|never", help="Let jp delete it after this long, such as 12h."),
+        typer.Option("--expires", metavar="DURATION|never", help="Delete it after this time, such as 12h."),
     ] = None,
 ) -> None:
     """Change what is noted about a conversation, or where it lies. What was said in it stays as it is.
@@ -268,7 +268,7 @@ def edit(
 
 
 def _changes(before: ConversationInfo, after: ConversationInfo) -> str:
-    """What of a conversation is otherwise now, one line for each, as `labels: a → b`."""
+    """Return the changes of a conversation, one line for each, as `labels: a → b`."""
     from time import time
 
     from jp.app.targets import label_text

@@ -28,7 +28,7 @@ def fork(
     ] = None,
     last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="Copy the last N turns.")] = None,
     title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help="Its title, in place of its source's.")
+        str | None, typer.Option("--title", metavar="TEXT", help="Its title (default: that of its source).")
     ] = None,
     labels: Annotated[
         list[str] | None, typer.Option("--label", metavar="K=V", help="Another label; repeatable.")
@@ -43,15 +43,15 @@ def fork(
             help_text="Shrink its context; see `jp conversation compact`.",
         ),
     ] = None,
-    local: Annotated[bool, typer.Option("--local", help="Keep it out of the workspace.")] = False,
-    no_local: Annotated[bool, typer.Option("--no-local", help="Keep it in the workspace.")] = False,
-    no_use: Annotated[bool, typer.Option("--no-use", help="Keep the active conversation.")] = False,
+    local: Annotated[bool, typer.Option("--local", help="Store it outside the workspace.")] = False,
+    no_local: Annotated[bool, typer.Option("--no-local", help="Store it in the workspace.")] = False,
+    no_use: Annotated[bool, typer.Option("--no-use", help="Do not make it the active conversation.")] = False,
 ) -> None:
     """Copy turns of a conversation into a new one, which becomes the active one. Prints its id.
 
-    All turns, or a range of whole ones: `--turn ..3` up to and including turn 3, `--turn 2..5`, `--turn -2..`. The
-    fork keeps title, labels, settings and attachments, and lies where its source lies. What was compacted stays so;
-    only a summary that tells of turns which are not copied is left behind.
+    All turns, or a range of whole ones: `--turn ..3` up to and including turn 3, `--turn 2..5`, `--turn -2..`. The fork
+    keeps title, labels, settings and attachments, and is stored beside its source. Compactions are kept, except for a
+    summary of turns that are not copied.
 
     Examples:
         jp conversation fork
@@ -89,10 +89,10 @@ def remove(
     targets: Annotated[list[str], typer.Argument(help=TARGET_HELP, metavar="TARGET")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> ExitCode | None:
-    """Delete conversations for good. But for those that expire, nothing else takes anything out of a log.
+    """Delete conversations permanently. Apart from expiry, nothing else removes anything from a log.
 
-    On a terminal it asks; elsewhere it needs --yes. What you wrote for a conversation in an editor and never sent goes
-    with it. Attached content stays, because other conversations may share it.
+    On a terminal it asks; elsewhere it needs --yes. Drafts of the conversation are deleted with it. Attached content
+    stays, because other conversations can share it.
 
     Examples:
         jp conversation rm jp-c17800836875
@@ -167,7 +167,7 @@ def import_conversations(
         list[str],
         typer.Argument(help="The directory of a conversation, or one that holds several.", metavar="PATH"),
     ],
-    local: Annotated[bool, typer.Option("--local", help="Keep them out of the workspace, for yourself.")] = False,
+    local: Annotated[bool, typer.Option("--local", help="Store them outside the workspace.")] = False,
 ) -> None:
     """Copy conversations from elsewhere into this workspace: jp's own, or those of the original JP.
 

@@ -35,7 +35,7 @@ def marks(info: ConversationInfo, *, now: float) -> str:
 
 
 def expiry_text(expires_at: str, *, now: float) -> str:
-    """When a conversation expires; `now` in seconds since the Unix epoch."""
+    """Return when a conversation expires; `now` in seconds since the Unix epoch."""
     end = seconds_of(expires_at)
     if end is None:
         return f"expires at {expires_at}"
@@ -43,7 +43,7 @@ def expiry_text(expires_at: str, *, now: float) -> str:
 
 
 def as_value(info: ConversationInfo, active: ConversationId | None) -> dict[str, object]:
-    """The fields that `--format json` has of a conversation."""
+    """Return the fields of a conversation for `--format json`."""
     metadata = info.metadata
     parent = metadata.parent
     return {
@@ -68,15 +68,17 @@ def ls(
     options: GlobalOptions,
     *,
     limit: Annotated[
-        int | None, typer.Option("-n", "--limit", metavar="N", min=1, help="The N used last only.")
+        int | None, typer.Option("-n", "--limit", metavar="N", min=1, help="Only the N most recently used.")
     ] = None,
     labels: Annotated[
         list[str] | None,
-        typer.Option("--label", metavar="K=V", help="Those with this label, or with K at any value; repeatable."),
+        typer.Option(
+            "--label", metavar="K=V", help="Only those with this label; K alone matches any value; repeatable."
+        ),
     ] = None,
-    pinned: Annotated[bool, typer.Option("--pinned", help="The pinned ones only.")] = False,
+    pinned: Annotated[bool, typer.Option("--pinned", help="Only pinned ones.")] = False,
     archived: Annotated[
-        bool, typer.Option("--archived", help="The archived ones, which are left out otherwise.")
+        bool, typer.Option("--archived", help="Only archived ones, which are omitted otherwise.")
     ] = False,
 ) -> None:
     """List conversations: the one used last at the end, where the prompt is. `*` marks this terminal's active one.

@@ -32,13 +32,13 @@ _FORM = "write TURN or TURN.CYCLE, such as --as-sent 3 or --as-sent -1.2"
 
 
 def print_as_sent(options: GlobalOptions, read: ReadConversation, chosen: str) -> None:
-    """Print a request as it went over the wire: its body; with `--format json` also where it went and what it was.
+    """Print the body of a request as it was sent; with `--format json` also its address and settings.
 
-    Of a cycle that took several attempts, the last. Credentials are in no request.
+    Of a cycle with several attempts, it is the last. Requests contain no credentials.
 
     Raises:
         UsageError: `chosen` names no request of the conversation.
-        JpError: the request cannot be made anew.
+        JpError: the request cannot be rebuilt.
     """
     sent = _choose(sent_requests(read.entries), chosen)
     provider = _provider_of(read, sent)
@@ -102,7 +102,7 @@ def _provider_of(read: ReadConversation, sent: SentRequest) -> Provider:
 
 
 def _is_verified(provider: Provider, request: WireRequest, sent: SentRequest) -> bool | None:
-    """Whether the log's hashes say that this is what was sent; None where it has none."""
+    """Return whether the log's hashes confirm that this was sent; None if it has none."""
     return None if sent.digests is None else digests_of(request.sections, ()) == sent.digests
 
 
@@ -128,16 +128,18 @@ def print_stream(
         typer.Option("--turn", metavar="N|A..B", help="These turns; they count from 0, -1 is the last."),
     ] = None,
     last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="The last N turns only.")] = None,
-    full: Annotated[bool, typer.Option("--full", help="Attached content, tool output and settings whole.")] = False,
-    hide_reasoning: Annotated[bool, typer.Option("--hide-reasoning", help="Leave out the model's reasoning.")] = False,
-    hide_tools: Annotated[bool, typer.Option("--hide-tools", help="Leave out tool calls and their output.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Print attached content, tool output and settings in full.")
+    ] = False,
+    hide_reasoning: Annotated[bool, typer.Option("--hide-reasoning", help="Omit the model's reasoning.")] = False,
+    hide_tools: Annotated[bool, typer.Option("--hide-tools", help="Omit tool calls and their output.")] = False,
     compacted: Annotated[
-        bool, typer.Option("--compacted", help="What the model is shown, under the numbers of the turns.")
+        bool, typer.Option("--compacted", help="Print what the model sees, under the numbers of the turns.")
     ] = False,
     as_sent: Annotated[
         str | None,
         typer.Option(
-            "--as-sent", metavar="TURN[.CYCLE]", help="The request of this turn, as it went to the provider, instead."
+            "--as-sent", metavar="TURN[.CYCLE]", help="Print the request of this turn as it was sent to the provider."
         ),
     ] = None,
 ) -> None:
@@ -176,7 +178,7 @@ def _refuse_both(*, compacted: bool) -> None:
 
 
 class _Parts:
-    """What of a conversation is printed."""
+    """The parts of a conversation to print."""
 
     def __init__(self, *, full: bool, reasoning: bool, tools: bool, compacted: bool) -> None:
         self.full = full
@@ -210,7 +212,7 @@ def _pieces(
 
 
 def _view(options: GlobalOptions, read: ReadConversation, extent: Extent) -> Iterator[str]:
-    """What the model is shown."""
+    """Yield what the model sees."""
     from jp.cli.looks import look_of_stdout
     from jp.compaction.fact_lines import FactLines
     from jp.compaction.projection import project
@@ -227,7 +229,7 @@ def _view(options: GlobalOptions, read: ReadConversation, extent: Extent) -> Ite
 
 
 def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> frozenset[int] | None:
-    """The numbers of the turns to print, None for all."""
+    """Return the numbers of the turns to print, None for all."""
     from jp.app.values import parse_turns
     from jp.conversation.turns import turns_of
     from jp.errors import UsageError
@@ -244,22 +246,20 @@ def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> froze
 def recall(
     options: GlobalOptions,
     *,
-    handle: Annotated[
-        str, typer.Argument(metavar="HANDLE", help="The handle, or at least 8 digits with which only one begins.")
-    ],
+    handle: Annotated[str, typer.Argument(metavar="HANDLE", help="The handle, or at least its first 8 digits.")],
     target: Annotated[str, typer.Option("-i", "--id", metavar="TARGET", help=TARGET_HELP)] = ".",
     offset: Annotated[
-        int | None, typer.Option("--offset", metavar="N", min=0, help="Begin at this byte; they count from 0.")
+        int | None, typer.Option("--offset", metavar="N", min=0, help="First byte, counted from 0.")
     ] = None,
     lines: Annotated[int | None, typer.Option("--lines", metavar="N", min=1, help="At most N lines of text.")] = None,
 ) -> None:
-    """Print what was left out of what the model is shown, by the handle that stands in its place.
+    """Print content that is hidden or shortened in the model's view, by its handle.
 
-    It comes as it is stored, from the log of this conversation only: a block that a tool returned, an attached
-    snapshot, a string in the arguments of a call. Text comes in pages of at most 16 KiB, which end with a line, and
-    the offset of the next page is said on stderr. Pictures and other binary content go whole to a pipe or a file, and
-    not to a terminal. With --format json all content comes in pages, binary content as base64, and `next_offset` is
-    null on the last one.
+    It is printed as stored, from the log of this conversation only: a block that a tool returned, an attached snapshot,
+    a string in the arguments of a call. Text is printed in pages of at most 16 KiB, which end at a line, and the offset
+    of the next page is printed to stderr. Images and other binary content are written whole to a pipe or a file, and
+    not to a terminal. With --format json all content is in pages, binary content as base64, and `next_offset` is null
+    on the last one.
 
     Examples:
         jp conversation recall 0123abcd
@@ -302,7 +302,7 @@ def recall(
 
 
 def _page(found: FoundContent, offset: int, lines: int | None, *, whole: bool) -> Page:
-    """The page from `offset` on; `whole`: all that there is from there on."""
+    """Return the page from `offset` on; `whole`: everything from there on."""
     from jp.context.markers import page_of_bytes, page_of_text
     from jp.errors import UsageError
 
@@ -317,7 +317,7 @@ def _page(found: FoundContent, offset: int, lines: int | None, *, whole: bool) -
 
 
 def _facts(found: FoundContent, page: Page) -> dict[str, object]:
-    """A page as data."""
+    """Return a page as data."""
     content: dict[str, object] = (
         {"text": page.data.decode("utf-8", "replace")} if found.is_text else {"blob": page.data}
     )
@@ -334,7 +334,7 @@ def _facts(found: FoundContent, page: Page) -> dict[str, object]:
 
 
 def _refusal(found: FoundContent) -> UsageError:
-    """What is said of content that is nothing for a terminal."""
+    """Return the error for content that cannot be shown on a terminal."""
     from jp.errors import UsageError
 
     return UsageError(

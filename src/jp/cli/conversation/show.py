@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> None:
-    """Show facts about a conversation: how long it is, what it attaches, which model it uses, what it cost.
+    """Show facts about a conversation: its length, its attachments, its model, its cost.
 
-    Compactions are numbered as `jp conversation compact --reset=N` counts them.
+    Compactions are numbered as in `jp conversation compact --reset=N`.
 
-    A `-` stands for what is not there, or is not known: the tokens of the original JP. In a fork, what was copied
-    counts too. A title that jp asked a model for is not counted. `jp conversation usage` says more of costs.
+    A `-` means that a value is missing or unknown, such as tokens of JP (Rust). A fork includes what was copied. The
+    request for a title is not included. `jp conversation usage` shows more about costs.
 
     Examples:
         jp conversation show
@@ -93,7 +93,7 @@ def _facts(info: ConversationInfo, entries: Sequence[AnyEntry], spending: Spendi
 
 
 def _in_words(info: ConversationInfo, facts: Mapping[str, object], spending: Spending) -> dict[str, object]:
-    """What a person reads in place of fields with parts."""
+    """Return fields with parts as texts."""
     from jp.app.targets import label_text
     from jp.app.values import cost_sentence
 
@@ -113,7 +113,7 @@ def _turns(first: int, last: int) -> str:
 
 
 def _shown(declaration: str) -> str:
-    """A declaration without the password of an address."""
+    """Return a declaration without the password of an address."""
     from jp.attachment.base import scheme_of
 
     if scheme_of(declaration.removeprefix("!")) not in {"http", "https"}:
@@ -124,7 +124,7 @@ def _shown(declaration: str) -> str:
 
 
 def _spending(entries: Sequence[AnyEntry], config: AppConfig) -> Spending:
-    """What all requests took and cost."""
+    """Return the tokens and cost of all requests."""
     from jp.app.models import pricing
     from jp.conversation.turns import usage_by_turn
     from jp.turn.usage import by_cycle, total_of
@@ -150,11 +150,10 @@ def _text(value: object) -> str:
 
 
 def undo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> ExitCode:
-    """Undo what was done last in a conversation: a turn, a compaction, or a change of its settings.
+    """Undo the last change of a conversation: a turn, a compaction, or a setting.
 
-    It is left out from then on and stays in the log, so `jp conversation redo` brings it back. A second one undoes what
-    was done before that. Files that a tool changed stay as they are. The exit code is 12 where there is nothing left
-    to undo.
+    It is hidden from then on and stays in the log, so `jp conversation redo` restores it. A second undo undoes the
+    change before it. Files that a tool changed stay changed. The exit code is 12 if there is nothing left to undo.
 
     Examples:
         jp conversation undo

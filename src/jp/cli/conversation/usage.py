@@ -24,7 +24,7 @@ from jp.turn.usage import Change, Miss, Spending
 
 _TOKENS = ("input", "read", "written", "output", "reasoning")
 _LISTED = 20
-"""How many misses are listed."""
+"""Number of cache misses that are listed."""
 _MINUTE = 60
 _LABEL = 9
 
@@ -33,7 +33,7 @@ Count = Callable[[int], str]
 
 
 def report_text(report: UsageReport, *, width: int | None, by_cycle: bool) -> str:
-    """A row for each turn or cycle, one for each model where there are several, the sums, and the cache's misses.
+    """Return a row for each turn or cycle, one for each model if there are several, the sums, and the cache misses.
 
     Tables that are wider than `width` have short numbers.
     """
@@ -55,7 +55,7 @@ def report_text(report: UsageReport, *, width: int | None, by_cycle: bool) -> st
 
 
 def _table(head: Row, rows: Callable[[Count], Sequence[Row]], width: int | None, *, left: int) -> str:
-    """A table whose first `left` columns and whose last one are aligned to the left."""
+    """Return a table whose first `left` columns and whose last one are aligned to the left."""
     right = frozenset(range(left, len(head) - 1))
     table = text_table(head, rows(_exact), right=right)
     if width is None or max(map(len, table.splitlines()), default=0) <= width:
@@ -87,7 +87,7 @@ def _turn_name(turn: TurnRow) -> str:
 
 
 def _cells(spending: Spending, count: Count) -> Row:
-    """Its tokens and what it cost; a `+` says that more is not known."""
+    """Return the tokens and cost; a `+` means that a part is unknown."""
     if not spending.cycles:
         return ("-",) * (len(_TOKENS) + 1)
     usage = spending.usage
@@ -126,7 +126,7 @@ def _sums(report: UsageReport) -> Iterator[tuple[str, str]]:
 
 
 def _saved(savings: Savings) -> Iterator[tuple[str, str]]:
-    """What was left out of requests, by what, and what was recalled of it."""
+    """Yield what was not sent, by cause, and what was recalled of it."""
     sent = savings.sent
     ways = {"bounds": sent.bounds, "references": sent.references, "diffs": sent.diffs}
     told = [f"{size_text(size)} by {way}" for way, size in ways.items() if size]
@@ -177,7 +177,7 @@ def _miss(miss: Miss) -> str:
 
 
 def changed_text(change: Change, seconds: float | None) -> str:
-    """What had changed, for a person; where nothing had, `seconds` is the time between the two requests."""
+    """Return the change in words; if nothing changed, `seconds` is the time between the two requests."""
     match change.section:
         case "tools":
             return "the tool definitions changed"
@@ -206,7 +206,7 @@ Value = dict[str, Any]
 
 
 def report_value(report: UsageReport) -> Value:
-    """The fields of the report."""
+    """Return the fields of the report."""
     return {
         "id": report.id,
         "turns": [_turn(turn) for turn in report.turns],
@@ -237,7 +237,7 @@ def report_value(report: UsageReport) -> Value:
 
 
 def spending_value(spending: Spending) -> Value:
-    """Tokens and money. `cost_usd` is null where a part is not known, and `cost_usd_at_least` what is."""
+    """Return tokens and money. `cost_usd` is null if a part is unknown, and `cost_usd_at_least` the known part."""
     is_told = not spending.cycles or spending.untold < spending.cycles or spending.usage != Usage()
     return {
         "cycles": spending.cycles,
@@ -282,7 +282,7 @@ def usage(
     options: GlobalOptions,
     *,
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
-    cycles: Annotated[bool, typer.Option("--cycles", help="A row for each cycle instead of each turn.")] = False,
+    cycles: Annotated[bool, typer.Option("--cycles", help="Show a row for each cycle instead of each turn.")] = False,
 ) -> None:
     """Show what a conversation took in tokens and money, and where the provider's cache was missed.
 

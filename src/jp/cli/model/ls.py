@@ -27,13 +27,13 @@ def ls(
     options: GlobalOptions,
     *,
     provider: Annotated[
-        str | None, typer.Argument(help="Only those of this provider, or server of yours.", metavar="PROVIDER")
+        str | None, typer.Argument(help="Only models of this provider, or server of yours.", metavar="PROVIDER")
     ] = None,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="Ask the providers first, and keep what they say for later.")
+        bool, typer.Option("--refresh", help="Fetch the lists of the providers first, and cache them.")
     ] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Dated snapshots and models that answer no questions, too.")
+        bool, typer.Option("--all", help="Include dated snapshots and models that do not chat.")
     ] = False,
 ) -> ExitCode | None:
     """List models: what they hold, what a million tokens cost in USD, what they can do, and what you call them.
@@ -81,10 +81,10 @@ def ls(
 
 
 def _providers(config: AppConfig, provider: str | None) -> list[str]:
-    """Whose models are listed.
+    """Return the providers whose models are listed.
 
     Raises:
-        ConfigurationError: nobody knows the provider that was named.
+        ConfigurationError: the named provider is unknown.
         UsageError: it has no models.
     """
     from jp.errors import UsageError
@@ -109,7 +109,7 @@ def _kept(options: GlobalOptions, config: AppConfig, provider: str) -> Kept:
 
 
 def _refreshed(options: GlobalOptions, config: AppConfig, providers: Sequence[str], *, named: bool) -> Asked | ExitCode:
-    """What came of asking the providers.
+    """Return the answers of the providers.
 
     Raises:
         JpError: none of them has answered.
@@ -126,10 +126,10 @@ def _refreshed(options: GlobalOptions, config: AppConfig, providers: Sequence[st
 
 
 def _say(options: GlobalOptions, asked: Asked) -> None:
-    """What of the providers did not come, and why.
+    """Report the providers whose lists are missing, and why.
 
     Raises:
-        ProviderError: nothing came at all.
+        ProviderError: all are missing.
     """
     from jp.provider.errors import ProviderError
 
@@ -167,7 +167,7 @@ def _text(options: GlobalOptions, found: Sequence[Models], naming: Naming) -> st
 
 
 def _without_empty_aliases(rows: Sequence[_Cells]) -> tuple[_Cells, Sequence[_Cells]]:
-    """The head and the rows; where nothing has an alias, without the column."""
+    """Return the head and the rows, without the column of aliases if there are none."""
     if any(row[_ALIAS] for row in rows):
         return _HEAD, rows
     head, *others = ((*row[:_ALIAS], *row[_ALIAS + 1 :]) for row in (_HEAD, *rows))
@@ -193,7 +193,7 @@ def _row(known: Known, models: Models, naming: Naming, count: Callable[[int], st
 
 
 def _doubted(text: str, field: str, known: Known) -> str:
-    """A capability, with a mark where only the model's name lets expect it."""
+    """Return a capability, marked if it is only inferred from the model's name."""
     return f"{text}?" if known.sources[field] == "inferred" and text != "-" else text
 
 
@@ -216,7 +216,7 @@ def _unknown(models: Models) -> str:
 
 
 def _facts(models: Models) -> Iterator[str]:
-    """Where what is listed comes from, and what is not."""
+    """Yield the sources of the list, and what it does not contain."""
     from jp.cli.model.show import catalogue_date
 
     if models.table_date is not None:

@@ -26,14 +26,14 @@ _INTERVAL_SECS = 0.25
 
 
 class Progress:
-    """Whom is waited for. Nothing is shown where stderr is no terminal, or with `--quiet`."""
+    """Shows which providers have not answered. Nothing is shown if stderr is not a terminal, or with `--quiet`."""
 
     def __init__(self, options: GlobalOptions, providers: Iterable[str]) -> None:
         self._options = options
         self._left = dict.fromkeys(providers)
 
     def finish(self, provider: str) -> None:
-        """A provider has answered, or failed."""
+        """Remove a provider that has answered, or failed."""
         self._left.pop(provider, None)
 
     @asynccontextmanager
@@ -77,7 +77,7 @@ _AT_ONCE = 8
 
 
 class Asked(msgspec.Struct, kw_only=True):
-    """What came of asking: what is kept now of whom, why others failed, and who was not asked or is not there."""
+    """The answers: what is cached for each provider, why others failed, and which were not asked."""
 
     kept: dict[str, Kept] = {}
     failed: dict[str, JpError] = {}

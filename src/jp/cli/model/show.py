@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def age_secs(catalogue: Catalogue) -> int | None:
-    """How old a catalogue is; None where it says no moment."""
+    """Return the age of a catalogue in seconds; None if it has no date."""
     from time import time
 
     from jp.cli.conversation.ls import seconds_of
@@ -31,7 +31,7 @@ def age_secs(catalogue: Catalogue) -> int | None:
 
 
 def catalogue_date(catalogue: Catalogue) -> str:
-    """The day of a catalogue, and its age."""
+    """Return the day of a catalogue, and its age."""
     from jp.app.values import ago
 
     age = age_secs(catalogue)
@@ -39,7 +39,7 @@ def catalogue_date(catalogue: Catalogue) -> str:
 
 
 class Naming(msgspec.Struct, frozen=True, kw_only=True):
-    """What models are called here: `aliases` by the model that they stand for in the end, and the one in use."""
+    """Names of models: `aliases` by the model that they resolve to, and the model in use."""
 
     aliases: dict[str, tuple[str, ...]]
     in_use: str
@@ -56,7 +56,7 @@ class Models(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def naming_of(config: AppConfig) -> Naming:
-    """What models are called in a configuration."""
+    """Return the names of models in a configuration."""
     aliases: dict[str, tuple[str, ...]] = {}
     settings = config.providers.llm
     for alias in settings.aliases:
@@ -68,15 +68,15 @@ def naming_of(config: AppConfig) -> Naming:
 def _resolved(name: str, settings: LlmConfig) -> str:
     try:
         return resolve_alias(name, settings.aliases)
-    except ConfigurationError:  # a circle stands for nothing
+    except ConfigurationError:  # an alias in a circle resolves to nothing
         return ""
 
 
 def models_of(settings: LlmConfig, provider: str, kept: Kept, naming: Naming, *, everything: bool) -> Models:
-    """What is known of a provider's models: those of the table first, then those that are named here, then the rest.
+    """Return a provider's models: those of the table first, then those named in the configuration, then the rest.
 
-    Without `everything`, the catalogue's snapshots of models that are there without a date are left out, and what
-    answers nobody.
+    Without `everything`, dated snapshots of models that are also listed without a date are omitted, and so are models
+    that do not chat.
     """
     catalogue = kept.catalogue
     shipped = known_names(provider)
@@ -103,7 +103,7 @@ def models_of(settings: LlmConfig, provider: str, kept: Kept, naming: Naming, *,
 
 
 def _named(settings: LlmConfig, provider: str, naming: Naming) -> Iterator[str]:
-    """The names that the configuration has for a provider's models."""
+    """Yield the names that the configuration has for a provider's models."""
     for model in (naming.in_use, *naming.aliases):
         start, slash, name = model.partition("/")
         if start == provider and slash and name:
@@ -113,7 +113,7 @@ def _named(settings: LlmConfig, provider: str, naming: Naming) -> Iterator[str]:
 
 
 def is_listed(known: Known, kept: Kept) -> bool | None:
-    """Whether the provider lists a model; None where it was not asked."""
+    """Return whether the provider lists a model; None if it was not asked."""
     return None if kept.catalogue is None else listed_as(kept.catalogue, known.model.name) is not None
 
 
@@ -136,7 +136,7 @@ def retired_models(models: Iterable[Known]) -> str:
 
 
 def as_value(known: Known, kept: Kept, naming: Naming) -> dict[str, object]:
-    """The fields that `--format json` has of a model; null is what is not known."""
+    """Return the fields of a model for `--format json`; null is unknown."""
     text = str(known.model)
     return {
         "id": text,
@@ -217,7 +217,7 @@ def show(
 
 
 def _doubts(known: Known, kept: Kept) -> Iterator[str]:
-    """What to know of a model that is not in the table, or that its provider does not have."""
+    """Yield warnings about a model that is not in the table, or that its provider does not list."""
     from jp.provider.models import known_names
     from jp.suggestions import closest_names
 

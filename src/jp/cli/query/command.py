@@ -17,7 +17,7 @@ def query(
     options: GlobalOptions,
     *,
     words: Annotated[
-        list[str] | None, typer.Argument(help="What to ask; '-' reads it from stdin.", metavar="QUERY")
+        list[str] | None, typer.Argument(help="The question; '-' reads it from stdin.", metavar="QUERY")
     ] = None,
     new: Annotated[bool, typer.Option("-n", "--new", help="Start a new conversation.")] = False,
     target: Annotated[str | None, typer.Option("-i", "--id", metavar="TARGET", help=TARGET_HELP)] = None,
@@ -31,7 +31,9 @@ def query(
             help_text="Ask in a copy of the conversation, up to and including TURN; bare: all of it.",
         ),
     ] = None,
-    local: Annotated[bool, typer.Option("--local", help="With --new or --fork: keep it out of the workspace.")] = False,
+    local: Annotated[
+        bool, typer.Option("--local", help="With --new or --fork: store it outside the workspace.")
+    ] = False,
     title: Annotated[
         str | None, typer.Option("--title", metavar="TEXT", help="With --new or --fork: its title.")
     ] = None,
@@ -72,7 +74,7 @@ def query(
             "-r",
             "--reasoning",
             metavar="LEVEL",
-            help="How much it reasons: off, low, medium, high, … or a number of tokens; sticks.",
+            help="Reasoning effort: off, low, medium, high, … or a number of tokens; sticks.",
         ),
     ] = None,
     system: Annotated[str | None, typer.Option("--system", metavar="TEXT", help="The system prompt; sticks.")] = None,
@@ -94,18 +96,18 @@ def query(
             "-u",
             "--tool-use",
             metavar="WHEN",
-            help="Whether it has to call one: auto, none, required, or a tool's name; sticks.",
+            help="Tool choice: auto, none, required, or a tool's name; sticks.",
         ),
     ] = None,
     approve: Annotated[
-        list[str] | None, typer.Option("--approve", metavar="NAME,…", help="Let these tools run without asking.")
+        list[str] | None, typer.Option("--approve", metavar="NAME,…", help="Run these tools without asking.")
     ] = None,
-    approve_all: Annotated[bool, typer.Option("--approve-all", help="Let every enabled tool run.")] = False,
+    approve_all: Annotated[bool, typer.Option("--approve-all", help="Run every enabled tool without asking.")] = False,
     deny_all: Annotated[bool, typer.Option("--deny-all", help="Deny every tool that would ask.")] = False,
     edit: Annotated[bool, typer.Option("-e", "--edit", help="Write or finish the query in an editor.")] = False,
     no_edit: Annotated[bool, typer.Option("-E", "--no-edit", help="Never open an editor.")] = False,
     replay: Annotated[
-        bool, typer.Option("--replay", help="Undo the last turn and ask its request again, with more words if typed.")
+        bool, typer.Option("--replay", help="Undo the last turn and send its request again, with the words added.")
     ] = False,
     quote: Annotated[bool, typer.Option("--quote", help="Quote the last answer, and write below it.")] = False,
     template: Annotated[
@@ -138,19 +140,19 @@ def query(
     ] = False,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="With --dry-run: have the provider count the tokens; takes a key and a network."),
+        typer.Option("--exact", help="With --dry-run: let the provider count tokens; needs an API key and network."),
     ] = False,
     max_cycles: Annotated[
         int | None, typer.Option("--max-cycles", metavar="N", min=1, help="Stop after N requests to the model.")
     ] = None,
     max_cost: Annotated[
         float | None,
-        typer.Option("--max-cost", metavar="USD", help="Stop before it costs more than this, and keep what came."),
+        typer.Option("--max-cost", metavar="USD", help="Stop before the cost exceeds this; keep the output so far."),
     ] = None,
     deadline: Annotated[
         str | None,
         typer.Option(
-            "--deadline", metavar="DURATION", help="Stop after this long, such as 90s or 5m, and keep what came."
+            "--deadline", metavar="DURATION", help="Stop after this time, such as 90s or 5m; keep the output so far."
         ),
     ] = None,
     wait: Annotated[
@@ -158,11 +160,11 @@ def query(
         typer.Option(
             "--wait",
             metavar="DURATION",
-            help="How long to wait while another process writes the conversation; 0: not at all.",
+            help="Time to wait while another process writes the conversation; 0: do not wait.",
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Send the input, however large it is.")] = False,
-    no_stdin: Annotated[bool, typer.Option("--no-stdin", help="Leave standard input alone.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Send the input even if it is very large.")] = False,
+    no_stdin: Annotated[bool, typer.Option("--no-stdin", help="Do not read standard input.")] = False,
     hide_reasoning: Annotated[
         bool, typer.Option("--hide-reasoning", help="Do not show the model's reasoning.")
     ] = False,
@@ -171,16 +173,16 @@ def query(
 ) -> int:
     """Ask a question and show the answer.
 
-    It continues this terminal's active conversation, or starts one where there is none. Where neither stdin nor
-    stderr is a terminal (a script), or git runs it (a hook), nobody is asked, and it starts a new one unless --id says
-    otherwise. What is piped in follows the typed words. An option that sticks holds for the later turns of the
-    conversation, too. Another --model may be any provider's (`jp model ls`): it reads what was said before.
+    It continues this terminal's active conversation, or starts one if there is none. If neither stdin nor stderr is a
+    terminal (a script), or git runs it (a hook), it does not ask, and starts a new one unless --id names one. Piped
+    input follows the typed words. An option that sticks applies to the later turns of the conversation, too. Another
+    --model can be any provider's (`jp model ls`): it reads the earlier turns.
 
     A word @path is the text of a file. Without any text, at a terminal, the query is written in your editor.
 
-    With --schema, stdout is one JSON value, and the exit code is 9 where no answer fits, even after a second request.
-    A field is `[?]name [type] [: description]`; `?` makes it optional; types are str, int, float, bool, any,
-    "constant", [T], {fields} and A|B.
+    With --schema, stdout is one JSON value, and the exit code is 9 if no answer fits, even after a second request. A
+    field is `[?]name [type] [: description]`; `?` makes it optional; types are str, int, float, bool, any, "constant",
+    [T], {fields} and A|B.
 
     Examples:
         jp query --attach src/main.py "why does this fail?"
@@ -189,7 +191,7 @@ def query(
         jp query --model ollama/qwen3:8b "and what do you think?"
         jp query --attach 'cmd:git log --oneline -20' "what changed?"
         jp query --tool='fs_*' --no-tool=fs_delete_file "where is the parser?"
-        jp query --dry-run --attach 'docs/**/*.md' "summarise these"
+        jp query --dry-run --attach 'docs/**/*.md' "summarize these"
         jp query --dry-run --exact --attach book.txt "who did it?"
         jp query --compact "go on with the lexer"
         jp query --compact=heavy "go on with the lexer"
@@ -199,7 +201,7 @@ def query(
         jp query --new --tmp=2h --label topic=lunch "where to eat?"
         jp query --schema 'name, age int' "invent a person" | jq -r .name
         jp query --schema 'risk "low"|"high", why: in a line' --attach app.log "?"
-        jp query --schema @release.json "summarise the last release"
+        jp query --schema @release.json "summarize the last release"
         jp query --extract "a shell script that counts lines" > count.sh
         jp query --max-cost 0.50 "find out why the tests are slow"
     """

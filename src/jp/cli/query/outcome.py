@@ -1,4 +1,4 @@
-"""How a query ends for its user: what is printed of the answer, what it cost, and the exit code."""
+"""The end of a query for its user: what is printed of the answer, its cost, and the exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query took, and what a dry run shows, in words."""
+"""Texts about the cost of a query, and about a dry run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOSTLY_FULL = 0.75
 
 
 def spent_text(wiring: Wiring, entries: Sequence[AnyEntry], *, start: int, title: Spent | None) -> str:
-    """What was spent for the `entries` from `start` on, and beside them for a title; empty where that is nothing."""
+    """Return the cost of the `entries` from `start` on, and of a title; empty if it is zero."""
     details_of = pricing(wiring.config)
     turns = usage_by_turn(entries[start:], context_in_force(entries[:start]))
     requests = [request for turn in turns for request in turn.requests]

@@ -97,7 +97,7 @@ async def _animated(run: Callable[[], Awaitable[TurnOutcome]], display: TurnDisp
 def open_display(
     options: GlobalOptions, display: DisplayOptions, config: AppConfig, *, clock: Clock, entries: Sequence[AnyEntry]
 ) -> TurnDisplay:
-    """The renderer of a turn. `entries` is the stream, which grows: it says which turn a copy was delivered at."""
+    """Return the renderer of a turn. `entries` is the stream, which grows: it has the turn of each delivered copy."""
 
     def turn_of(entry_id: str) -> int | None:
         from jp.conversation.turns import turns_of
@@ -127,7 +127,7 @@ _Verb = Literal["continue", "reply", "respond", "stop", "abort"]
 
 
 class Menu(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person may choose from, a verb for each key."""
+    """The choices of a person, a verb for each key."""
 
     question: str
     verbs: dict[str, _Verb]
@@ -144,9 +144,9 @@ TOOLS_MENU = Menu(
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person wants of a turn that runs.
+    """A person's choice about a running turn.
 
-    `reply` is what they say: to a turn that is to end for it, or with `respond` to a model whose tools are stopped.
+    `reply` is their message: to a turn that ends for it, or with `respond` to a model whose tools are stopped.
     """
 
     verb: _Verb

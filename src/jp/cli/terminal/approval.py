@@ -82,7 +82,7 @@ def result_question(call: ToolCallRequest, output: ToolOutput) -> Question:
 
 
 async def answer_to(question: Question) -> str | None:
-    """Return the key that the person chose; None where nobody can be asked. Whoever says nothing, says no."""
+    """Return the key that the person chose; None if no one can be asked. No answer means no."""
     while True:
         asked = f"{question.text} [{','.join(question.keys)}]"
         key = await ask_key(asked, question.keys, default="n", about=question.about)
@@ -157,7 +157,7 @@ class TerminalApprover:
                 return replaced
 
     async def _edited(self, proposal: Proposal) -> Edited | None:
-        """The arguments as the person writes them; None where that comes to nothing."""
+        """Return the arguments as the person edits them; None if the edit is canceled."""
         written = msgspec.json.format(msgspec.json.encode(proposal.arguments), indent=2).decode() + "\n"
         while True:
             text = await self._written(written, ".json")
@@ -171,7 +171,7 @@ class TerminalApprover:
             written = text
 
     async def _replaced(self, output: ToolOutput) -> Replaced | None:
-        """The result as the person writes it; None where that comes to nothing."""
+        """Return the result as the person edits it; None if the edit is canceled."""
         from jp.tool.base import text_of
 
         text = await self._written(text_of(output), ".md")
@@ -200,7 +200,7 @@ async def _declined(key: str | None) -> Declined | Nobody:
 
 
 def _arguments(text: str, proposal: Proposal) -> JsonObject | str:
-    """The arguments that `text` says, or why they cannot be used."""
+    """Return the arguments in `text`, or the reason why they are invalid."""
     try:
         arguments = msgspec.json.decode(text, type=JsonObject)
     except (msgspec.DecodeError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""How a run ends: with which exit code, and what is said about a failure."""
+"""The end of a run: its exit code, and the report of a failure."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def end_on_signals() -> None:
 
 
 def guard(work: Callable[[], int], *, as_json: bool, verbosity: int) -> int:
-    """The exit code of `work`, whatever it raises; a failure is said on stderr."""
+    """Return the exit code of `work`, whatever it raises; a failure is reported on stderr."""
     try:
         return work()
     except BaseException as error:  # noqa: BLE001 - the outermost handler of the program
@@ -67,9 +67,9 @@ def guard(work: Callable[[], int], *, as_json: bool, verbosity: int) -> int:
 
 
 def report(error: JpError, *, as_json: bool) -> None:
-    """Say on stderr what failed and what mends it: two lines, or one JSON object.
+    """Print what failed and how to fix it to stderr: two lines, or one JSON object.
 
-    Without secrets; what is very long is cut.
+    Secrets are removed; very long texts are cut.
     """
     message, hint = _shortened(_without_secrets(error.message)), _shortened(_without_secrets(error.hint))
     if as_json:
@@ -133,7 +133,7 @@ def _signal_behind(error: BaseException) -> ExitCode | None:
 
 
 def _in_words(error: BaseException) -> JpError:
-    """An error that nobody foresaw."""
+    """Return a message for an unexpected error."""
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename!r}" if error.filename else ""
         return JpError(f"{error.strerror}{where}", hint="run it again with -vv to see where this happened")
@@ -149,7 +149,7 @@ def _in_words(error: BaseException) -> JpError:
 
 
 def _first_cause(error: BaseException) -> BaseException:
-    """The error inside a group that concurrent tasks raised: the first that has words for a person, else the first."""
+    """Return the first error inside a group of concurrent tasks that has a message for users, else the first."""
     causes = _causes(error)
     return next((cause for cause in causes if isinstance(cause, JpError)), causes[0])
 
@@ -160,7 +160,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 
 def _reader_has_left() -> bool:
-    """Whether stdout or stderr is a pipe that nobody reads, rather than some other connection that broke."""
+    """Return whether stdout or stderr is a pipe without a reader, rather than some other connection that broke."""
     from select import POLLERR, POLLHUP, poll
 
     poller = poll()
@@ -175,7 +175,7 @@ def _kind(error: JpError) -> str:
 
 
 def _shortened(text: str) -> str:
-    """`text` without its middle where a whole file might have got into it."""
+    """Return `text` without its middle if it is as long as a file."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - _TAIL]} … {text[-_TAIL:]}"
 
 

@@ -35,12 +35,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def choice(self) -> Candidate | None:
-        """What is selected; None where nothing matches."""
+        """The selected candidate; None if nothing matches."""
         return self.candidates[self.shown[self.selected]] if self.shown else None
 
 
 def opened(candidates: Sequence[Candidate], *, text: str = "") -> State:
-    """The list as it opens, with `text` typed already."""
+    """Return the list as it opens, with `text` typed already."""
     state = State(
         candidates=tuple(candidates),
         texts=tuple(map(_searched, candidates)),
@@ -50,35 +50,35 @@ def opened(candidates: Sequence[Candidate], *, text: str = "") -> State:
 
 
 def typed(state: State, text: str) -> State:
-    """With more of the filter."""
+    """Return the state with more of the filter."""
     visible = "".join(character if character.isprintable() else " " for character in text)
     return _filtered(state, state.filter + visible)
 
 
 def erased(state: State) -> State:
-    """Without the last character of the filter."""
+    """Return the state without the last character of the filter."""
     return _filtered(state, state.filter[:-1])
 
 
 def word_erased(state: State) -> State:
-    """Without the last word of the filter."""
+    """Return the state without the last word of the filter."""
     head, space, _ = state.filter.rstrip().rpartition(" ")
     return _filtered(state, head + space)
 
 
 def cleared(state: State) -> State:
-    """Without a filter."""
+    """Return the state without a filter."""
     return _filtered(state, "")
 
 
 def moved(state: State, by: int) -> State:
-    """With another one selected, `by` places further down; not beyond the ends."""
+    """Return the state with another candidate selected, `by` places further down; not beyond the ends."""
     last = max(0, len(state.shown) - 1)
     return replace(state, selected=min(max(0, state.selected + by), last))
 
 
 def first_line(state: State, rows: int, *, top: int) -> int:
-    """The first position that is visible in `rows` lines, where `top` was: what is selected is visible."""
+    """Return the first visible position in `rows` lines, after `top`: the selected one is visible."""
     highest = max(0, len(state.shown) - rows)
     return min(max(min(top, state.selected), state.selected - rows + 1), highest)
 
@@ -89,7 +89,7 @@ def _searched(candidate: Candidate) -> str:
 
 
 def _filtered(state: State, text: str) -> State:
-    """What is selected stays so as long as it matches."""
+    """Return the state with another filter. The selection stays as long as it matches."""
     # Of an id only the digits count: with its prefix, the letters of that would match everything.
     words = [word.removeprefix(_PREFIX) for word in text.casefold().split()]
     found = [index for index in range(len(state.texts)) if all(word in state.texts[index] for word in words)]
@@ -114,7 +114,7 @@ _AGE_WIDTH = 6
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """What is shown of a list. `preview` is the last request of what is selected; `now` is in seconds."""
+    """A list on the screen. `preview` is the last request of the selected conversation; `now` is in seconds."""
 
     state: State
     active: ConversationId | None
@@ -126,12 +126,12 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_rows(rows: int) -> int:
-    """How many lines of a terminal's `rows` the list has."""
+    """Return how many of a terminal's `rows` the list gets."""
     return max(1, rows - 2 - (_PREVIEW_ROWS if rows >= _ROWS_WITH_PREVIEW else 0))
 
 
 def draw(view: View) -> list[Fragment]:
-    """The whole screen; the style `cursor` is where the cursor stands."""
+    """Return the whole screen; the style `cursor` marks the cursor."""
     width = max(1, view.columns - 1)  # a character in the last column would wrap in some terminals
     lines = [
         _head(view.state, width),
@@ -213,7 +213,7 @@ _STYLES = {"cursor": "[SetCursorPosition]"}
 
 
 def can_pick() -> bool:
-    """Whether a person sits at a terminal that can show a picker, and stdin and stderr are their terminal."""
+    """Return whether stdin and stderr are a person's terminal that can show a picker."""
     return os.isatty(0) and os.isatty(2) and os.environ.get("TERM", "dumb") != "dumb" and can_ask()
 
 
@@ -237,7 +237,7 @@ async def pick_async(offer: Offer) -> ConversationId:
 
 
 async def _pick(offer: Offer) -> ConversationId | None:
-    """What was chosen; None where the person left, or the terminal is gone."""
+    """Return the choice; None if the person left, or the terminal is gone."""
     try:
         with open_terminal() as (keys, output, _):
             application = _Picker(offer).application(keys, output)

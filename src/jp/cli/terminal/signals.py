@@ -1,8 +1,8 @@
-"""What Ctrl-C, SIGTERM and SIGHUP do.
+"""Handling of Ctrl-C, SIGTERM and SIGHUP.
 
 Work without an event loop is unwound by an exception: Python's KeyboardInterrupt, and `Terminated` of
-`jp.cli.terminal.exit` for the other two. Work with one is cancelled instead, so that it ends at an `await` and keeps
-what came.
+`jp.cli.terminal.exit` for the other two. Work with one is canceled instead, so that it ends at an `await` and keeps its
+output so far.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interruption:
-    """Whether and why the work inside `interruptions` was stopped. Read it after the block."""
+    """The reason for which the work inside `interruptions` was stopped, if any. Read it after the block."""
 
     def __init__(
         self,

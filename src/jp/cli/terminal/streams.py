@@ -67,7 +67,7 @@ def write_stdout_bytes(data: bytes) -> None:
 
 
 def stdout_failed(error: OSError) -> JpError:
-    """What is said where stdout takes no more."""
+    """Return the error for a stdout that cannot be written to."""
     hint = "look where the output goes: there has to be room"
     return JpError(f"cannot write to stdout: {error.strerror or error}", hint=hint)
 
@@ -85,7 +85,7 @@ def write_stderr(text: str) -> None:
 
 
 def _as_utf8(stream: TextIO | None, descriptor: int) -> TextIO:
-    """`stream`, or one on `descriptor` where Python made none because it was closed."""
+    """Return `stream`, or one on `descriptor` if Python made none because it was closed."""
     if stream is None:
         return open(descriptor, "w", encoding="utf-8", errors="jp", closefd=False)
     reconfigure = getattr(stream, "reconfigure", None)
@@ -113,7 +113,7 @@ def _encode_anyway(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def json_text(value: object) -> str:
-    """`value` as JSON. What of a file's name is not UTF-8 is replaced: JSON has no way to say it."""
+    """Return `value` as JSON. Parts of file names that are not UTF-8 are replaced: JSON cannot contain them."""
     import msgspec
 
     try:
@@ -137,7 +137,7 @@ def _readable(value: Any) -> Any:
 
 
 def _plain(value: object) -> str:
-    """A text of a type of its own, such as an id, as the text that it is.
+    """Return a subtype of text, such as an id, as plain text.
 
     Raises:
         TypeError: it is something else.

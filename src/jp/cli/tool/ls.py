@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 OptionalTarget = Annotated[
-    str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation; without it, what new ones get.")
+    str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation (default: settings of new ones).")
 ]
 ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
 
@@ -52,7 +52,7 @@ class ToolFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def offered(self) -> str:
-        """Whether a request offers it, in words."""
+        """A word for whether a request offers it."""
         if self.name in STANDING:
             return "as needed" if is_enabled(self.settings) else "no"
         match self.settings.enable:
@@ -65,7 +65,7 @@ class ToolFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def run(self) -> str:
-        """How its calls run."""
+        """A word for how its calls run."""
         return self.settings.run or "ask"
 
     @property
@@ -78,11 +78,11 @@ class ToolFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sandbox(self) -> str:
-        """What confines its programs, in words; empty where it has none."""
+        """A word for the sandbox of its programs; empty if it starts none."""
         return "" if self.limits is None else self.limits.text.removeprefix("sandbox: ") or self.limits.word
 
     def value(self) -> dict[str, Any]:
-        """As `--format json` has it."""
+        """Return the fields for `--format json`."""
         return {
             "name": self.name,
             "source": self.source,
@@ -96,7 +96,7 @@ class ToolFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def facts_of(name: str, toolset: Toolset, root: Path) -> ToolFacts:
-    """What there is to know of the tool `name`, which is known, in the workspace at `root`."""
+    """Return the facts about the known tool `name`, in the workspace at `root`."""
     settings = settings_of(name, toolset.settings)
     source = toolset.source(name).text
     try:
@@ -125,7 +125,7 @@ def plain(settings: ToolConfig) -> dict[str, Any]:
 
 
 def origins_of(facts: ToolFacts, resolved: Resolved) -> dict[str, str]:
-    """For each setting that the tool has, where it came from, in words."""
+    """Return the origin of each setting that the tool has, in words."""
     from jp.tool.mcp import groups_of, member_of
 
     tools = resolved.config.conversation.tools
@@ -157,7 +157,7 @@ def hint_origin(name: str, resolved: Resolved) -> str:
 
 
 def _origin(resolved: Resolved, name: str, setting: str) -> str:
-    """The layers that have set a setting, or what is in it."""
+    """Return the layers that have set a setting, or a part of it."""
     key = key_text(("conversation", "tools", name, setting))
     below = [origin.text for known, origin in resolved.origins.items() if f"{known}.".startswith(f"{key}.")]
     whole = resolved.origin(("conversation", "tools", name, setting)).text
@@ -172,17 +172,17 @@ def ls(
     *,
     target: OptionalTarget = None,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="Ask the MCP servers first, and remember what they have.")
+        bool, typer.Option("--refresh", help="Ask the MCP servers first, and cache their tools.")
     ] = False,
 ) -> ExitCode | None:
-    """List the tools that there are: those that come with jp, and those of the configuration and of packages.
+    """List the available tools: those that come with jp, and those of the configuration and of packages.
 
-    `offered` says whether the model gets to know a tool: yes, no, always, by name (only `jp query --tool=NAME` offers
-    it) or as needed (jp offers it by itself where it is of use). `run` says what happens when the model calls it: ask,
-    unattended, edit or skip. `sandbox` says what confines the programs that it starts: workspace (they change files
-    only there), read-only, partly, none (nothing here can), or off; a tool without one starts none. No MCP server is
-    started without --refresh: its tools are those that it had last time.
-    With --refresh, the exit code says whether one did not answer: 4 where it wants other credentials.
+    `offered` says whether a request offers the tool to the model: yes, no, always, by name (only with `jp query
+    --tool=NAME`) or as needed (when it is useful). `run` says what happens when the model calls it: ask, unattended,
+    edit or skip. `sandbox` says what confines the programs that it starts: workspace (they change files only there),
+    read-only, partly, none (nothing here can), or off; a tool without one starts none. No MCP server is started without
+    --refresh: its tools are those from the last time. With --refresh, the exit code says whether a server did not
+    answer: 4 if it needs other credentials.
 
     Examples:
         jp tool ls
@@ -336,7 +336,7 @@ def _text(facts: ToolFacts, origins: Mapping[str, str], compaction: str) -> str:
 
 
 def _hints(facts: ToolFacts) -> tuple[str, ...]:
-    """What the server of a tool says of its effects, which need not be true."""
+    """Return the server's claims about the effects of a tool, which need not be true."""
     if not facts.source.startswith("mcp."):
         return ()
     from jp.tool.mcp import McpTool

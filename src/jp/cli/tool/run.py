@@ -52,10 +52,10 @@ _MOST_BYTES = 10 * 1024 * 1024
 
 
 async def read_arguments(options: GlobalOptions, text: str | None) -> JsonObject:
-    """What `--arguments` says: JSON, or where it lies.
+    """Return the arguments from `--arguments`: JSON, or a file that contains it.
 
     Raises:
-        UsageError: it cannot be read, or is no JSON object.
+        UsageError: it cannot be read, or is not a JSON object.
     """
     if text is None:
         return {}
@@ -92,7 +92,7 @@ def _object(text: str) -> JsonObject:
 
 
 def said(output: ToolOutput) -> str:
-    """A result as people read it; what is no text, is said in words."""
+    """Return a result as text; content that is not text is described."""
     return "\n".join(text.removesuffix("\n") for text in map(_said, output.content))
 
 
@@ -117,7 +117,7 @@ class ToolDeniedError(JpError):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line of `jp tool run` says."""
+    """The options of `jp tool run`."""
 
     name: str
     arguments: str | None = None
@@ -183,7 +183,7 @@ class _ByHand:
         self.nobody = AbsentRespondent()
 
     async def run(self, call: ToolCallRequest) -> CallOutcome:
-        """What came of the call."""
+        """Return the outcome of the call."""
         coordinator = ToolCoordinator(self._toolbox, self._ports(self._read.resolved.config))
         self._renderer.tool(CallMade(call=call))
         try:
@@ -271,24 +271,21 @@ def run(
     name: ToolName,
     arguments: Annotated[
         str | None,
-        typer.Option(
-            "-a", "--arguments", metavar="JSON", help="Its arguments, a JSON object; @FILE or '-' reads it from there."
-        ),
+        typer.Option("-a", "--arguments", metavar="JSON", help="Arguments as a JSON object; @FILE or '-' reads them."),
     ] = None,
     target: OptionalTarget = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "--approve-all", help="Let it run without asking, and without a terminal.")
+        bool, typer.Option("--yes", "--approve-all", help="Run it without asking, and without a terminal.")
     ] = False,
     hide_tools: Annotated[
         bool, typer.Option("--hide-tools", help="Print the result and nothing about the run.")
     ] = False,
 ) -> int:
-    """Run a tool by hand, as if a model had called it, and print its result.
+    """Run a tool as if a model had called it, and print its result.
 
-    Permission is as in a query: what asks there asks here, and without a terminal it does not run (exit code 8) unless
-    --yes says so. The result is whole: nothing of it is cut or left out, and nothing is written to a conversation. The
-    exit code is 1 where the tool itself says that it failed. With --id, the tool reads that conversation, and its
-    settings hold.
+    Permission is as in a query: a tool that asks there asks here, and without a terminal it does not run (exit code 8)
+    unless --yes is given. The result is complete, and nothing is written to a conversation. The exit code is 1 if the
+    tool itself reports a failure. With --id, the tool reads that conversation and uses its settings.
 
     Examples:
         jp tool run fs_list_files --yes

@@ -57,7 +57,7 @@ def moment_of(text: object) -> Moment | None:
 
 
 def moment_at(milliseconds: int) -> Moment | None:
-    """The moment that many milliseconds after the Unix epoch; None past the year 9999."""
+    """Return the moment at so many milliseconds after the Unix epoch; None past the year 9999."""
     try:
         utc = datetime.fromtimestamp(milliseconds // _MILLISECONDS_A_SECOND, UTC)
     except (ValueError, OverflowError, OSError):
@@ -72,7 +72,7 @@ def _milliseconds(moment: datetime) -> int:
 
 
 def decoded_text(stored: str) -> str:
-    """The text that is stored as base64, in the standard alphabet or the URL-safe one; what is none stays as it is."""
+    """Return the text that is stored as base64, in the standard or the URL-safe alphabet; other text as it is."""
     return stored if (found := _decoded(stored)) is None else found
 
 
@@ -84,7 +84,7 @@ def _decoded(stored: str) -> str | None:
 
 
 def decoded_values(value: Any) -> Any:
-    """`value` with every string in it decoded; the keys of objects are plain."""
+    """Return `value` with every string in it decoded; the keys of objects are plain."""
     match value:
         case str():
             return decoded_text(value)
@@ -97,10 +97,10 @@ def decoded_values(value: Any) -> Any:
 
 
 def decoded_metadata(metadata: JsonObject, *, provider: str, model: str) -> JsonObject:
-    """An event's metadata, as entries have it: what belongs to `provider` and `model` under its own short names.
+    """Return an event's metadata in the form of entries: short names for that of `provider` and `model`.
 
-    Signatures were encoded anew whenever some old versions stored them, and rendered arguments are encoded before they
-    are stored.
+    Some old versions encoded signatures again whenever they stored them, and rendered arguments are encoded before
+    they are stored.
     """
     found: JsonObject = {}
     prefix = f"{provider}_"
@@ -131,7 +131,7 @@ def _metadata_value(name: str, stored: Any) -> Any:
 
 
 def _innermost(text: str) -> str:
-    """A signature without what was put around it: it is base64 itself, of bytes that mean nothing to us."""
+    """Return a signature without repeated encodings: it is base64 itself, of opaque bytes."""
     for _ in range(_DEEPEST):
         below = _decoded(text)
         if not below or not _is_base64(below):
@@ -181,7 +181,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What an event does not say itself: who was asked, what its turn attaches, which call asks."""
+    """Context of an event: the model of the request, the attachments of its turn, and the call that asks."""
 
     provider: str = ""
     model: str = ""
@@ -190,7 +190,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_event(kind: str, fields: JsonObject, around: Surroundings) -> Draft | None:
-    """The entry for an event of the type `kind`; None where it is none of ours, or lacks what it needs."""
+    """Return the draft of an event of the type `kind`; None if jp has no such entry, or a field is missing."""
     reader = _READERS.get(kind)
     if reader is None:
         return None
@@ -213,7 +213,7 @@ class _Fields:
         return name in self._left
 
     def take(self, name: str, kind: type[T]) -> T | None:
-        """A field of this type, no field any more; None where there is none, and one of another type stays."""
+        """Take a field of this type; None if there is none, and a field of another type stays."""
         value = self._left.get(name)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             return None
@@ -346,7 +346,7 @@ def _option_text(option: Any) -> str:
 
 
 def _as_asked(question: Question) -> JsonObject:
-    """The question as the original writes it, as far as it has a place here."""
+    """Return the question in the form of the original."""
     answer: JsonObject = {"type": question.kind}
     if question.kind == "select":
         answer["options"] = [{"value": option} for option in question.options]
@@ -362,7 +362,7 @@ def _inquiry_response(fields: _Fields, around: Surroundings) -> InquiryResponse 
 
 
 def _config_delta(fields: _Fields, around: Surroundings) -> ConfigDelta | None:
-    """Of the oldest form, the configuration stands in the event itself."""
+    """Read a delta. In the oldest form, the event itself is the configuration."""
     delta = fields.take_object("delta") if fields.has("delta") else fields.take_all()
     return None if delta is None else ConfigDelta(delta=delta)
 

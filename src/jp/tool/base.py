@@ -1,4 +1,4 @@
-"""The tool port: what a tool is, what it returns, who may run it."""
+"""The tool port: tools, their calls and their results."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class NobodyToAsk:
 
 
 class Stream(Protocol):
-    """The log of the conversation in which a call is made, as it stands while the call runs."""
+    """The log of the conversation in which a call is made, while the call runs."""
 
     @property
     def entries(self) -> Sequence[AnyEntry]:
@@ -140,7 +140,7 @@ class NoStream:
 
     @property
     def entries(self) -> Sequence[AnyEntry]:
-        """None."""
+        """Return no entries."""
         return ()
 
     def load(self, carrier: C, /) -> C:
@@ -177,7 +177,7 @@ class Tool(Protocol):
 
     @property
     def definition(self) -> ToolDefinition:
-        """Return what the model is told of it."""
+        """Return the definition for the model."""
         ...
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
@@ -213,7 +213,7 @@ class KeepsTime(Protocol):
 
     @property
     def keeps_time(self) -> bool:
-        """True."""
+        """Return True."""
         ...
 
 
@@ -242,7 +242,7 @@ class Delivery(Protocol):
     """Makes of what a tool returned what is recorded: bounded, and marked where it was delivered before. Pure."""
 
     def __call__(self, configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
-        """`entries` is the stream as it is stored, the call's turn and its earlier results included."""
+        """Return the output to record. `entries` is the stored stream, with the call's turn and its earlier results."""
         ...
 
 
@@ -262,7 +262,7 @@ def other_than_text(output: ToolOutput) -> int:
 
 
 def with_text(output: ToolOutput, text: str) -> ToolOutput:
-    """`output` with `text` in place of its own; what is no text stays. What was recorded of it is not known of this."""
+    """Return `output` with `text` in place of its own, without its facts; blocks other than text stay."""
     if text == text_of(output):
         return output
     others = tuple(block for block in output.content if _text(block) is None)

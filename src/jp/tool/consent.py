@@ -155,13 +155,13 @@ def _answer(name: str, answers: Answers) -> Decision | None:
 
 
 def explain(name: str, denied: Denied) -> str:
-    """Return what the model is told of a call that did not run."""
+    """Return the result of a call that did not run, in words for the model."""
     why = _reason(denied, f"calls of {name!r}", f"{name!r}")
     return f"This call did not run: {why} Do not repeat it; go on without it, or say what it is needed for."
 
 
 def explain_withheld(name: str, denied: Denied) -> str:
-    """Return what the model is told in place of a result."""
+    """Return the text that the model gets in place of a result."""
     why = _reason(denied, f"results of {name!r}", f"giving you the result of {name!r}")
     return f"This call ran, but you are not given its result: {why} Do not repeat it."
 
@@ -513,7 +513,7 @@ _NO_PERSON = (
 
 
 class AskUser:
-    """Asks a person, anew each time, and nobody else."""
+    """The tool with which the model asks the user, a new question each time."""
 
     definition = DEFINITION
 

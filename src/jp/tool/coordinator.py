@@ -1,4 +1,4 @@
-"""The calls of a cycle: checked, permitted, run side by side, and each told of as it ends."""
+"""The calls of a cycle: checked, permitted, run side by side, and reported as each one ends."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ MOST_BLOCKS = 1000
 
 
 def within_ceiling(output: ToolOutput, *, ceiling: int = CEILING, most_blocks: int = MOST_BLOCKS) -> ToolOutput:
-    """`output`; where it is beyond the ceiling, its beginning with a note that says so."""
+    """Return `output`; if it exceeds the ceiling, its beginning with a note."""
     sizes = [_size(block) for block in output.content]
     if sum(sizes) <= ceiling and len(sizes) <= most_blocks:
         return output
@@ -189,7 +189,7 @@ def _size(block: Block) -> int:
 
 
 def _beginning(block: Block, size: int) -> list[Block]:
-    """As much of a block as there is room for; of what is no text, nothing."""
+    """Return at most `size` bytes of a text block, and nothing of other blocks."""
     match block:
         case TextBlock(text=str() as text):
             return [replace(block, text=_cut(text, size))]
@@ -266,10 +266,10 @@ class ToolCoordinator:
         return definitions(self._toolbox)
 
     async def run(self, calls: Sequence[ToolCallRequest], stream: Stream, tell: Tell) -> None:
-        """Run the calls of one cycle: `tell` hears of one outcome for each, and before it whether the call runs.
+        """Run the calls of one cycle: `tell` gets the outcome of each, and before it an event if the call runs.
 
         What needs no answer runs while a person is asked about the rest, one call after the other. Cancelling stops
-        all that run, and no other starts; nothing is told of them.
+        all that run, and no other starts; `tell` gets no outcome of them.
 
         Raises:
             Exception: what `tell` raised; then everything is stopped, too.
@@ -414,7 +414,7 @@ class _Cycle:
         )
 
     def _tell(self, event: ToolEvent) -> None:
-        """Tell of `event`. Whoever hears of it may fail, and then nothing goes on."""
+        """Pass `event` on. If its receiver fails, everything stops."""
         if self._failure is not None:
             return
         if isinstance(event, CallStarted):
@@ -432,7 +432,7 @@ class _Cycle:
 
 
 def _with_note(checked: CheckedCall, output: ToolOutput) -> ToolOutput:
-    """`output`, and where a person changed the arguments, that they did: the log has those of the model."""
+    """Return `output`, with a note if a person changed the arguments: the log has those of the model."""
     if not checked.is_edited:
         return output
     arguments = msgspec.json.encode(checked.arguments).decode()
@@ -441,7 +441,7 @@ def _with_note(checked: CheckedCall, output: ToolOutput) -> ToolOutput:
 
 
 def stopped_output(words: str, *, had_started: bool) -> ToolOutput:
-    """Return what the model is told of a call that a person stopped, with the `words` that they said to it."""
+    """Return the result of a call that a person stopped, with their `words`."""
     what = (
         "The user stopped this call while it ran; what it did until then stays."
         if had_started
@@ -451,7 +451,7 @@ def stopped_output(words: str, *, had_started: bool) -> ToolOutput:
 
 
 def timeout_of(configured: ConfiguredTool) -> float | None:
-    """After how many seconds a call is stopped; None: never, or by the tool itself."""
+    """Return the timeout of a call in seconds; None: there is none, or the tool has its own."""
     settings, tool = configured.settings, configured.tool
     if isinstance(tool, KeepsTime) and tool.keeps_time:
         return None

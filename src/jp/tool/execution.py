@@ -146,7 +146,7 @@ def _returned(result: _CallResult) -> Returned | None:
 
 
 def _plain(block: Block) -> Block | None:
-    """`block` with nothing but what a tool may say: not what jp itself keeps of content. None where it has none."""
+    """Return `block` with the fields that a tool may set only; None if it has no content."""
     match block:
         case TextBlock(text=str(text)):
             return TextBlock(text=text, formatted=block.formatted)
@@ -181,10 +181,10 @@ def _plain_resource(resource: Resource) -> ResourceBlock | None:
 
 
 KEPT_BYTES = 4 * 1024 * 1024
-"""Of each output so much is kept: what a model is shown of it is bounded anyway, and the whole goes to the log."""
+"""The bytes of each output that are kept: the model is shown less, and the log gets all of this."""
 
 MOST_BYTES = 256 * 1024 * 1024
-"""A program that prints more is stopped: what lies between the beginning and the end is lost already."""
+"""A program that prints more is stopped: the middle of its output is lost already."""
 
 TIMEOUT_SECS = 120
 """Default seconds for a program."""
@@ -270,7 +270,7 @@ def _not_started(line: CommandLine, directory: str, error: OSError) -> ProgramEr
 
 
 def said(captured: Captured) -> str:
-    """Return what was printed, as text. A sentence stands where something is missing."""
+    """Return the output as text. A sentence replaces a missing part."""
     head = captured.head.decode("utf-8", "replace")
     if not captured.omitted:
         return (captured.head + captured.tail).decode("utf-8", "replace")
@@ -284,7 +284,7 @@ def is_text(captured: Captured) -> bool:
 
 
 def no_text(captured: Captured) -> str:
-    """Return what is said of what cannot be shown as text."""
+    """Return the note about output that cannot be shown as text."""
     return f"{_size(captured):,} bytes that are no text"
 
 
@@ -307,7 +307,7 @@ def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput
 
 
 def facts_of(ended: Ended, *, stopped: str = "") -> Facts:
-    """Return what a stand-in says of it: the first error is why it was `stopped`, if it was; without secrets."""
+    """Return the facts for a digest: the first error, or the reason why it was `stopped`; without secrets."""
     error = stopped
     if ended.exit_code and not stopped:
         from jp.context.redaction import redact

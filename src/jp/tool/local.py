@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def definition_of(name: str, settings: ToolConfig) -> ToolDefinition:
-    """Return what the model is told of the tool `name`.
+    """Return the definition of the tool `name` for the model.
 
     Raises:
         ConfigurationError: a parameter has a type that there is not, or a default that it may not have.
@@ -69,7 +69,7 @@ def _schema(config: ParameterConfig) -> JsonObject:
 
 
 class Optionals(dict[str, Any]):
-    """Values of which those in `known` may be left out, all where it is None; a template then sees nothing.
+    """Values of which those in `known` are optional, all if it is None; a template then sees nothing.
 
     To ask for another one is an error.
     """
@@ -89,9 +89,9 @@ _MOST_QUESTIONS = 20
 
 
 class LocalTool:
-    """A tool whose `settings` say what it runs.
+    """A tool that runs the command of its `settings`.
 
-    `workspace_id` is what the command is told of where it runs; `private` gives the directories of jp itself, which a
+    `workspace_id` is passed to the command; `private` gives the directories of jp itself, which a
     confined one cannot read. What it says on its standard error is for the log.
     """
 
@@ -173,7 +173,7 @@ class LocalTool:
         return ended
 
     def _values(self, invocation: ToolInvocation, answers: Mapping[str, Any]) -> JsonObject:
-        """Return what a command is told, in the form of the original JP."""
+        """Return the values for a command, in the form of the original JP."""
         header = next((entry for entry in invocation.stream.entries[:1] if isinstance(entry, Header)), None)
         return {
             "tool": {
@@ -210,7 +210,7 @@ class LocalTool:
 
 
 def unanswered(name: str, question: Question, answer: Unanswered) -> str:
-    """Return what the model is told where a question of the tool `name` has no answer."""
+    """Return the result of a call if a question of the tool `name` has no answer."""
     why = "nobody can answer it here" if answer.cause == "nobody" else "who was asked did not answer"
     return f"{name} asks {question.text!r}, and {why}, so it did not go on. Go on without it, or say what it needs."
 

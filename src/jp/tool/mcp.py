@@ -58,7 +58,7 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def single_tools(settings: Mapping[str, ToolConfig]) -> dict[str, OnServer]:
-    """Return the names that stand for one tool of a server.
+    """Return the names that mean one tool of a server.
 
     Raises:
         ConfigurationError: a source is none.
@@ -334,7 +334,7 @@ class McpTool:
         summary: str | None = None,
         limits: Callable[[], Limits] = _unconfined,
     ) -> None:
-        """`summary` takes the place of what the server says of the tool; `limits` says what confines the server."""
+        """Initialize. `summary` replaces the server's description; `limits` returns the confinement of the server."""
         self._offered = offered
         self._server = server
         self._summary = summary

@@ -41,7 +41,7 @@ class BuiltIn(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As `source` has it."""
+        """Return the value of `source`."""
         return "builtin"
 
 
@@ -50,7 +50,7 @@ class Local(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As `source` has it."""
+        """Return the value of `source`."""
         return "local"
 
 
@@ -62,7 +62,7 @@ class OnServer(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As `source` has it."""
+        """Return the value of `source`."""
         return f"mcp.{self.server}.{self.tool}"
 
 
@@ -71,7 +71,7 @@ class InPackage(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As a person is told: no `source` says it."""
+        """Return a word for a person: no `source` has this value."""
         return "package"
 
 
@@ -224,7 +224,7 @@ def _over(every: S, own: S) -> S:
 
 
 def definitions(toolbox: Toolbox) -> tuple[ToolDefinition, ...]:
-    """Return what the model is told, sorted by name: the same tools always make the same request."""
+    """Return the definitions for the model, sorted by name: the same tools always make the same request."""
     return tuple(toolbox[name].tool.definition for name in sorted(toolbox))
 
 
@@ -335,7 +335,7 @@ class ToolDefectError(JpError):
 def third_party_tools(cache_directory: Path | None) -> dict[str, str]:
     """Return the entry points of other packages: a value such as `package.module:Tool` for each tool's name.
 
-    `cache_directory` may be missing or not writable: then every call looks anew.
+    `cache_directory` may be missing or not writable: then every call searches again.
     """
     return entries_of(GROUP, None if cache_directory is None else cache_directory / _CACHE_NAME)
 

@@ -56,10 +56,10 @@ def create(directory: int, place: Place, data: bytes) -> None:
 
 
 def replace(directory: int, place: Place, data: bytes, *, known: Content) -> None:
-    """Write a file anew, with the permissions and, where that is allowed, the owner that it has.
+    """Replace a file, with its permissions and, if that is allowed, its owner.
 
     Raises:
-        FileAccessError: it is not what is `known` of it any more: then it stays as it is.
+        FileAccessError: it has changed since it was `known`; it stays as it is.
         OSError: the operating system refuses.
     """
     name = place.names[-1]
@@ -339,7 +339,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 def replaced_exactly(text: str, edit: Edit) -> tuple[str, int]:
-    """`text` with the edit, and how often it applied.
+    """Return `text` with the edit, and how often it applied.
 
     Raises:
         FileAccessError: `old` is not there, or more than once where only one is meant.
@@ -360,7 +360,7 @@ def replaced_exactly(text: str, edit: Edit) -> tuple[str, int]:
 
 
 def replaced_matches(text: str, edit: Edit, matches: Sequence[Match]) -> tuple[str, int]:
-    """`text` with what matches the expression of the edit replaced, and how often.
+    """Return `text` with what matches the expression of the edit replaced, and how often.
 
     Raises:
         FileAccessError: nothing matches, more than one where only one is meant, or `new` refers to no group.

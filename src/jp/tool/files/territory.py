@@ -24,7 +24,7 @@ class Ignored(Protocol):
     """Ignore rules of one walk."""
 
     def ignores(self, directory: str, name: str, *, is_directory: bool) -> bool:
-        """Return whether `name` in `directory`, a real path, is left out."""
+        """Return whether `name` in `directory`, a real path, is ignored."""
         ...
 
 
@@ -32,7 +32,7 @@ class FileSurroundings(Protocol):
     """Names and ignore rules of files: the same as for attachments, so that one file has one URI."""
 
     def real_path(self, path: str) -> str:
-        """`path`, which is absolute, without symlinks, each name as its directory lists it.
+        """Return `path`, which is absolute, without symlinks, each name as its directory lists it.
 
         Raises:
             OSError: a name is too long.
@@ -61,7 +61,7 @@ class FileAccessError(JpError):
 
 
 Use = Literal["read", "write", "walk"]
-"""A walk may begin wherever something might be read; what it finds is judged by itself."""
+"""A walk may begin wherever something might be read; each file that it finds is judged on its own."""
 
 _KEPT = frozenset({".git", ".jp"})
 """Directories whose content decides what runs (hooks, configuration) or records conversations."""
@@ -100,7 +100,7 @@ class Territory:
     """The files that one call may reach."""
 
     def __init__(self, root: Path, rules: Sequence[FileRuleConfig], surroundings: FileSurroundings) -> None:
-        """`rules` are `access.fs`: where there are any, what none of them allows is denied."""
+        """Initialize. If there are `rules` (`access.fs`), paths that none of them allows are denied."""
         self._surroundings = surroundings
         self._written_root = str(root)
         self.root = surroundings.real_path(str(root.absolute()))
@@ -254,7 +254,7 @@ def parent_of(place: Place) -> Generator[int]:
 
 @contextmanager
 def created_parent_of(place: Place) -> Generator[int]:
-    """As `parent_of`; directories that are missing are made, and taken away again where what follows fails."""
+    """Open a directory like `parent_of`; missing directories are created, and removed if the block fails."""
     made: list[tuple[int, str]] = []
     directory = descend(place.base, ())
     try:
@@ -293,7 +293,7 @@ def listed(base: str, names: tuple[str, ...]) -> int:
 
 
 def status_of(directory: int, name: str) -> os.stat_result | None:
-    """Return what `name` in `directory` is, a link standing for itself; None where there is nothing."""
+    """Return the status of `name` in `directory`, without following links; None if there is nothing."""
     try:
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
@@ -372,7 +372,7 @@ def text_of(data: bytes, written: str) -> str:
 
 
 def encoded(text: str, what: str) -> bytes:
-    """`text` in UTF-8; `what` names it.
+    """Return `text` in UTF-8; `what` names it.
 
     Raises:
         FileAccessError: JSON can hold halves of characters, and files cannot.
@@ -384,7 +384,7 @@ def encoded(text: str, what: str) -> bytes:
 
 
 def legible(path: str) -> str:
-    """`path` as one line of text that any log can hold: names are bytes, and need not be UTF-8 or printable."""
+    """Return `path` as one line of text that any log can hold: names are bytes, and need not be UTF-8 or printable."""
     return path if path.isprintable() else "".join(map(_legible, path))
 
 

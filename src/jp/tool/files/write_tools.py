@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 MOST_SHOWN = 200
-"""So many lines of a diff the model is shown."""
+"""The most lines of a diff that the model is shown."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,7 +146,7 @@ _DEFINITION = ToolDefinition(
 
 
 class CreateFile(FileTool):
-    """A new file, or one that is written anew after a question."""
+    """The tool that creates a file, or overwrites one after a question."""
 
     definition = _DEFINITION
     kind = "write"
@@ -371,7 +371,7 @@ class TextForm(msgspec.Struct, frozen=True, kw_only=True):
     has_returns: bool
 
     def spelled(self, text: str) -> str:
-        """`text` as the file has it."""
+        """Return `text` as the file has it."""
         body = text.replace("\n", "\r\n") if self.has_returns else text
         return f"{_MARK}{body}" if self.has_mark else body
 

@@ -81,7 +81,7 @@ def extract(entries: Sequence[AnyEntry], turns: TurnRange, compactions: Sequence
     """
     numbers = turn_numbers(entries)
     chosen = _with_rejections(list(_chosen(entries, numbers, turns, compactions)), entries)
-    chosen = _without_strange_references(chosen)
+    chosen = _without_dangling_references(chosen)
     if turns.first > 0:
         start = numbers.index(turns.first)
         chosen = _with_context(chosen, entries[:start])
@@ -112,7 +112,7 @@ def _belongs(entry: AnyEntry, position: int, end: int) -> bool:
 
 
 def _end_of(entries: Sequence[AnyEntry], numbers: Sequence[int], last: int) -> int:
-    """Return the position at which the turn `last` ends: after its last event, or with the stream if it is the last one."""
+    """Return the position at which the turn `last` ends: after its last event, or with the stream."""
     if numbers[-1] <= last:
         return len(entries)
     end = numbers.index(last + 1)
@@ -171,7 +171,7 @@ def _with_rejections(chosen: list[AnyEntry], entries: Sequence[AnyEntry]) -> lis
     return [*chosen[:position], replace(end, rejected=(*end.rejected, *missing)), *chosen[position + 1 :]]
 
 
-def _without_strange_references(chosen: list[AnyEntry]) -> list[AnyEntry]:
+def _without_dangling_references(chosen: list[AnyEntry]) -> list[AnyEntry]:
     """Remove references to entries that are not copied."""
     known = {entry.id for entry in chosen if entry.id and not isinstance(entry, Revert)}
     kept: list[AnyEntry] = []

@@ -27,7 +27,7 @@ from jp.conversation.entries import (
     Unknown,
 )
 from jp.conversation.ids import ENTROPY_BYTES, ConversationId, entry_id
-from jp.conversation.original_events import Asker, Draft, Moment, Surroundings, moment_at, moment_of, read_event
+from jp.conversation.original_events import AskingCall, Draft, EventContext, Moment, moment_at, moment_of, read_event
 from jp.conversation.turns import Turn, turns_of
 from jp.errors import JpError
 
@@ -274,7 +274,7 @@ def _drafts(
     for event in events:
         if event.begins or event.type == "turn_start":
             has_asked = False
-        around = Surroundings(
+        around = EventContext(
             provider=settings.provider,
             model=settings.model,
             attachments=() if has_asked else settings.attachments,
@@ -308,11 +308,11 @@ def _differing(old: JsonObject, new: JsonObject) -> JsonObject:
     return found
 
 
-def _asker(event: _Event, events: Sequence[_Event], requests: Mapping[int, int]) -> Asker | None:
+def _asker(event: _Event, events: Sequence[_Event], requests: Mapping[int, int]) -> AskingCall | None:
     if event.type != "inquiry_request" or event.position not in requests:
         return None
     call = events[requests[event.position]].fields
-    return Asker(call_id=call["id"], tool=call.get("name", ""))
+    return AskingCall(call_id=call["id"], tool=call.get("name", ""))
 
 
 class _Stamps:

@@ -46,7 +46,7 @@ class CallOutcome(msgspec.Struct, frozen=True, kw_only=True):
     denied: bool = False
 
 
-class Inquired(msgspec.Struct, frozen=True, kw_only=True):
+class QuestionAnswered(msgspec.Struct, frozen=True, kw_only=True):
     """A tool asked something while it ran, and it was answered."""
 
     call: ToolCallRequest
@@ -54,14 +54,14 @@ class Inquired(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer
 
 
-class Progressed(msgspec.Struct, frozen=True, kw_only=True):
+class CallProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A tool says how far it is."""
 
     call: ToolCallRequest
     text: str
 
 
-ToolEvent = CallStarted | Progressed | Inquired | CallOutcome
+ToolEvent = CallStarted | CallProgress | QuestionAnswered | CallOutcome
 """Events while calls run."""
 
 
@@ -94,7 +94,7 @@ class Inquirer(Protocol):
         ...
 
 
-class NobodyToAsk:
+class NoInquirer:
     """An inquirer that has no answer."""
 
     async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
@@ -164,7 +164,7 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     arguments: JsonObject
     root: Path
     settings: ToolConfig = ToolConfig()
-    inquirer: Inquirer = NobodyToAsk()
+    inquirer: Inquirer = NoInquirer()
     progress: Callable[[str], None] = _ignore
     notice: Callable[[str], None] = _ignore
     log: Callable[[str], None] = _ignore
@@ -208,7 +208,7 @@ class Confined(Protocol):
 
 
 @runtime_checkable
-class KeepsTime(Protocol):
+class OwnTimeout(Protocol):
     """A tool that heeds `timeout_secs` itself, so that what it has said until then is not lost."""
 
     @property

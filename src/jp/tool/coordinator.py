@@ -20,14 +20,14 @@ from jp.errors import JpError
 from jp.tool.base import (
     Answer,
     CallOutcome,
+    CallProgress,
     CallStarted,
     ConfiguredTool,
     Delivery,
-    Inquired,
     Inquirer,
-    KeepsTime,
-    NobodyToAsk,
-    Progressed,
+    NoInquirer,
+    OwnTimeout,
+    QuestionAnswered,
     ReadsOnly,
     Stream,
     Toolbox,
@@ -37,7 +37,7 @@ from jp.tool.base import (
     Unanswered,
     error_output,
 )
-from jp.tool.consent import Allowed, Asking, Consent, Denied, explain
+from jp.tool.consent import Allowed, Consent, Denied, PendingApproval, explain
 from jp.tool.rules import CheckedCall, check, is_path
 from jp.tool.toolbox import definitions
 
@@ -65,7 +65,7 @@ class CallInquirer:
         with self._standing_clock():
             answer = await self._inquirer.ask(question, person_only=person_only)
         if isinstance(answer, Answer):
-            self._tell(Inquired(call=self._call, question=question, answer=answer))
+            self._tell(QuestionAnswered(call=self._call, question=question, answer=answer))
         elif answer.cause == "nobody":
             self.is_unanswered = True
         return answer
@@ -213,14 +213,14 @@ Tell = Callable[[ToolEvent], None]
 """Hears what happens, at once: when it returns, a result is recorded."""
 
 
-_NOBODY = NobodyToAsk()
+_NOBODY = NoInquirer()
 
 
 def _unheard(text: str) -> None:
     del text
 
 
-def as_it_came(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
+def unchanged_delivery(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
     """Return a delivery that changes nothing."""
     del configured, entries
     return output
@@ -243,7 +243,7 @@ class ToolPorts(msgspec.Struct, frozen=True, kw_only=True):
     consent: Consent
     notice: Callable[[str], None] = _unheard
     log: Callable[[str], None] = _unheard
-    delivery: Delivery = as_it_came
+    delivery: Delivery = unchanged_delivery
     inquirer_for: Callable[[ToolCallRequest, Stream], Inquirer] = _nobody
 
 
@@ -332,14 +332,14 @@ class _Cycle:
         for asking in open_calls:
             self._decided(asking.checked.call, await consent.ask(asking, self._stream, self._invocation))
 
-    async def _begin(self, call: ToolCallRequest) -> Asking | None:
+    async def _begin(self, call: ToolCallRequest) -> PendingApproval | None:
         """Start a call that may run, and end one that cannot; about another, a person has to be asked."""
         checked = check(call, self._toolbox)
         if isinstance(checked, ToolOutput):
             self._tell(CallOutcome(call=call, output=checked))
             return None
         decision = await self._ports.consent.known(checked, self._ports.root)
-        if isinstance(decision, Asking):
+        if isinstance(decision, PendingApproval):
             self._order.enter(checked)
             return decision
         self._decided(call, checked if isinstance(decision, Allowed) else decision)
@@ -406,7 +406,7 @@ class _Cycle:
             root=self._ports.root,
             settings=checked.configured.settings,
             inquirer=inquirer,
-            progress=lambda text: self._tell(Progressed(call=call, text=text)),
+            progress=lambda text: self._tell(CallProgress(call=call, text=text)),
             notice=self._ports.notice,
             log=self._ports.log,
             stream=self._stream,
@@ -453,7 +453,7 @@ def stopped_output(words: str, *, had_started: bool) -> ToolOutput:
 def timeout_of(configured: ConfiguredTool) -> float | None:
     """Return the timeout of a call in seconds; None: there is none, or the tool has its own."""
     settings, tool = configured.settings, configured.tool
-    if isinstance(tool, KeepsTime) and tool.keeps_time:
+    if isinstance(tool, OwnTimeout) and tool.keeps_time:
         return None
     if settings.timeout_secs is not None:
         return settings.timeout_secs or None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _Kind = Literal["boolean", "select", "text"]
 
 
-class Returned(msgspec.Struct, frozen=True, kw_only=True):
+class ReturnedResult(msgspec.Struct, frozen=True, kw_only=True):
     """A result. `is_error` is None where the tool does not say whether it is one."""
 
     content: tuple[Block, ...]
@@ -83,7 +83,7 @@ _RESULT = msgspec.json.Decoder(_CallResult)
 _OUTCOME = msgspec.json.Decoder(_Success | _Error | _NeedsInput)
 
 
-def read_output(text: str) -> Returned | Question | None:
+def read_output(text: str) -> ReturnedResult | Question | None:
     """Return what `text`, all that was said, comes to; None where it has none of the forms, and so is just text."""
     if not text.lstrip().startswith("{"):
         return None
@@ -94,17 +94,17 @@ def read_output(text: str) -> Returned | Question | None:
     return _question_in(result) or _returned(result)
 
 
-def _outcome(text: str) -> Returned | Question | None:
+def _outcome(text: str) -> ReturnedResult | Question | None:
     try:
         outcome = _OUTCOME.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return None
     match outcome:
         case _Success(content=content):
-            return Returned(content=(TextBlock(text=content),), is_error=False)
+            return ReturnedResult(content=(TextBlock(text=content),), is_error=False)
         case _Error(message=message, trace=trace):
             said = "\n".join([message, *trace])
-            return Returned(content=(TextBlock(text=said),), is_error=True)
+            return ReturnedResult(content=(TextBlock(text=said),), is_error=True)
         case _NeedsInput(question=question):
             return _asked(question)
         case _ as never:
@@ -139,10 +139,10 @@ def _question_in(result: _CallResult) -> Question | None:
     return _question(asked.id, asked.text, asked.kind, options=asked.options, default=asked.default)
 
 
-def _returned(result: _CallResult) -> Returned | None:
+def _returned(result: _CallResult) -> ReturnedResult | None:
     blocks = [_plain(block) for block in result.content if not isinstance(block, _QuestionBlock)]
     content = tuple(block for block in blocks if block is not None)
-    return Returned(content=content, is_error=result.is_error) if len(content) == len(blocks) else None
+    return ReturnedResult(content=content, is_error=result.is_error) if len(content) == len(blocks) else None
 
 
 def _plain(block: Block) -> Block | None:
@@ -269,7 +269,7 @@ def _not_started(line: CommandLine, directory: str, error: OSError) -> ProgramEr
     return ProgramError(f"cannot run {name!r}: {error.strerror or error}")
 
 
-def said(captured: Captured) -> str:
+def output_text(captured: Captured) -> str:
     """Return the output as text. A sentence replaces a missing part."""
     head = captured.head.decode("utf-8", "replace")
     if not captured.omitted:
@@ -292,7 +292,7 @@ def transcript(ended: Ended, *, timeout_secs: float | None = None) -> ToolOutput
     """Return all that a program has said and how it ended, each marked. An exit code that is not 0 is an error."""
     sections = [f"<exit_code>{exit_code_text(ended.exit_code)}</exit_code>"]
     for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
-        text = said(captured) if is_text(captured) else f"[{no_text(captured)}]"
+        text = output_text(captured) if is_text(captured) else f"[{no_text(captured)}]"
         if text:
             sections.append(f"<{name}>\n{text}{'' if text.endswith(chr(10)) else chr(10)}</{name}>")
     stopped = _why_stopped(ended, timeout_secs)
@@ -312,7 +312,9 @@ def facts_of(ended: Ended, *, stopped: str = "") -> Facts:
     if ended.exit_code and not stopped:
         from jp.context.redaction import redact
 
-        error = first_error(redact(said(ended.stderr)).text) or first_error(redact(said(ended.stdout)).text)
+        error = first_error(redact(output_text(ended.stderr)).text) or first_error(
+            redact(output_text(ended.stdout)).text
+        )
     return Facts(kind="terminal", exit_code=_as_a_shell(ended.exit_code), first_error=error or None)
 
 
@@ -389,7 +391,7 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         if not invocation.is_agreed and isinstance(mechanism, Landlock | Missing):
             # Nobody was asked, so nobody has read it in the question.
             invocation.notice(f"{self.name!r} ran: {self.limits(invocation).text}")
-        use = denied_use(text_of(output) if output.is_error else said(ended.stderr), confinement)
+        use = denied_use(text_of(output) if output.is_error else output_text(ended.stderr), confinement)
         if use is None or isinstance(mechanism, Missing):
             return output
         limits = limits_text(confinement, mechanism, rules_for(confinement, {}).frozen_because)

@@ -14,7 +14,17 @@ from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError, JpError
 from jp.tool.base import ToolInvocation, ToolOutput, Unanswered, error_output
-from jp.tool.execution import Returned, Sandbox, execute, facts_of, is_text, no_text, read_output, said, transcript
+from jp.tool.execution import (
+    ReturnedResult,
+    Sandbox,
+    execute,
+    facts_of,
+    is_text,
+    no_text,
+    output_text,
+    read_output,
+    transcript,
+)
 from jp.tool.rules import TYPES, argument_problems
 from jp.tool.templates import CommandLine, check_script, command_of, plain, rendered_in_bounds, shown
 
@@ -168,7 +178,7 @@ class LocalTool:
             stdin=msgspec.json.encode(values) + b"\n" if self._takes_json else None,
             sandbox=self._sandbox.of_call(invocation),
         )
-        for line in said(ended.stderr).splitlines():
+        for line in output_text(ended.stderr).splitlines():
             invocation.log(f"{self._name}: {line}")
         return ended
 
@@ -193,10 +203,10 @@ class LocalTool:
 
     def _output(self, ended: Ended, timeout_secs: float | None) -> ToolOutput | Question:
         is_whole = ended.stopped is None and not ended.stdout.omitted and is_text(ended.stdout)
-        found = read_output(said(ended.stdout)) if is_whole else None
+        found = read_output(output_text(ended.stdout)) if is_whole else None
         if isinstance(found, Question):
             return found
-        if isinstance(found, Returned):
+        if isinstance(found, ReturnedResult):
             is_error = bool(ended.exit_code) if found.is_error is None else found.is_error
             content = found.content or _NOTHING
             return ToolOutput(content=content, is_error=is_error, facts=facts_of(ended) if ended.exit_code else None)
@@ -205,7 +215,7 @@ class LocalTool:
         if not is_text(ended.stdout):
             facts = replace(facts_of(ended), first_error=no_text(ended.stdout))
             return replace(transcript(ended), is_error=True, facts=facts)
-        text = said(ended.stdout)
+        text = output_text(ended.stdout)
         return ToolOutput(content=(TextBlock(text=text),) if text else _NOTHING, facts=facts_of(ended))
 
 

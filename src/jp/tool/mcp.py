@@ -140,14 +140,14 @@ def offer(
     Raises:
         ConfigurationError: a source is none.
     """
-    offering = _Offering(settings, listings, taken)
+    offering = _OfferBuilder(settings, listings, taken)
     offering.add_singles()
     offering.add_groups()
     offering.tell_of_unknown_members()
     return Offered(settings=offering.kept, tools=tuple(offering.tools), notices=tuple(offering.notices))
 
 
-class _Offering:
+class _OfferBuilder:
     """The tools that are offered so far."""
 
     def __init__(

@@ -256,7 +256,7 @@ def _put_in_place(temporary: Path, path: Path) -> None:
 C = TypeVar("C", bound=Carrier)
 
 
-def unforeseeable(entry: AnyEntry, stamps: Stamps) -> AnyEntry:
+def with_nonce(entry: AnyEntry, stamps: Stamps) -> AnyEntry:
     """Return a header with a random nonce if it has none: the author of the file could predict a derived one."""
     return replace(entry, nonce=new_nonce(stamps)) if isinstance(entry, Header) and not entry.nonce else entry
 
@@ -278,7 +278,7 @@ def _declared_by(entry: AnyEntry) -> tuple[str, ...]:
             return ()
 
 
-class ConvertingSink:
+class ConversionSink:
     """A sink for the lines of a converted log.
 
     Lines are held back until `start`, so that a repair alone is no reason to write. With the first
@@ -492,7 +492,7 @@ def open_log(directory: Path, blobs: BlobStore, *, stamps: Stamps = SYSTEM) -> L
     except LogMissingError:
         return _open_original(directory, blobs, stamps)
     try:
-        entries, notices = _mended(file)
+        entries, notices = _without_torn_end(file)
         notices += change_notices(directory, entries)
         if len(entries) == 1:
             file.sync_also(directory / METADATA, directory / BASE_CONFIG)
@@ -506,8 +506,8 @@ def open_log(directory: Path, blobs: BlobStore, *, stamps: Stamps = SYSTEM) -> L
 def _open_original(directory: Path, blobs: BlobStore, stamps: Stamps) -> Log:
     """Return the log of a conversation of the original's; nothing is written yet."""
     stream = read_stream(directory, blobs)
-    stream.entries[0] = unforeseeable(stream.entries[0], stamps)
-    sink = ConvertingSink(directory / EVENTS, stream.entries, blobs)
+    stream.entries[0] = with_nonce(stream.entries[0], stamps)
+    sink = ConversionSink(directory / EVENTS, stream.entries, blobs)
     log = _repaired(Log(stream, sink=sink, stamps=stamps, directory=directory))
     log.notices += delivery_notices(stream.entries)
     sink.start()
@@ -519,7 +519,7 @@ def open_in_memory(stream: Stream, *, stamps: Stamps = SYSTEM) -> Log:
     return _repaired(Log(stream, sink=NowhereSink(), stamps=stamps))
 
 
-def _mended(file: LogFile) -> tuple[list[AnyEntry], tuple[str, ...]]:
+def _without_torn_end(file: LogFile) -> tuple[list[AnyEntry], tuple[str, ...]]:
     data = file.read()
     parsed = parse_log(data, file.path)
     if parsed.end < len(data):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from jp.workspace.lifecycle import Seed
 
 
-class _Held(msgspec.Struct, kw_only=True):
+class _MemoryConversation(msgspec.Struct, kw_only=True):
     """A conversation in memory."""
 
     info: ConversationInfo
@@ -54,7 +54,7 @@ class EphemeralWorkspace:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._held: dict[ConversationId, _Held] = {}
+        self._held: dict[ConversationId, _MemoryConversation] = {}
         self._removed: set[ConversationId] = set()
         self.root = workspace.root
         self.user_data = workspace.user_data
@@ -113,7 +113,7 @@ class EphemeralWorkspace:
 
             entries = [*stream.entries, *stamped(seed.entries, stamps)]
             stream = replace(stream, entries=entries, blobs=MemoryBlobs(seed.blobs))
-        self._held[conversation_id] = _Held(info=info, base_config=base_config, stream=stream)
+        self._held[conversation_id] = _MemoryConversation(info=info, base_config=base_config, stream=stream)
         return info
 
     def lock(self, info: ConversationInfo) -> Lock:
@@ -144,15 +144,15 @@ class EphemeralWorkspace:
         """See `Workspace`. What is activated is forgotten with the process."""
         return self._workspace.session(key, existing=self.ids, persistent=False)
 
-    def _hold(self, info: ConversationInfo) -> _Held:
+    def _hold(self, info: ConversationInfo) -> _MemoryConversation:
         held = self._held.get(info.id)
         if held is None:
             stream = self._workspace.read(info)
             if original_of(stream.entries) is not None:
-                from jp.workspace.log import unforeseeable
+                from jp.workspace.log import with_nonce
 
-                stream.entries[0] = unforeseeable(stream.entries[0], self._workspace.stamps)
-            held = _Held(
+                stream.entries[0] = with_nonce(stream.entries[0], self._workspace.stamps)
+            held = _MemoryConversation(
                 info=info,
                 base_config=self._workspace.base_config(info),
                 stream=replace(stream, blobs=MemoryBlobs(stream.blobs)),

@@ -97,7 +97,7 @@ def require_own(root: Path, user_data: Path) -> None:
     Raises:
         UnsafeWorkspaceError: it is not used; the hint has the command that accepts its owner.
     """
-    strangers = strangers_of(root)
+    strangers = foreign_owners(root)
     if not strangers:
         return
 
@@ -113,7 +113,7 @@ def require_own(root: Path, user_data: Path) -> None:
     )
 
 
-def strangers_of(root: Path) -> tuple[int, ...]:
+def foreign_owners(root: Path) -> tuple[int, ...]:
     """Return the users other than this one who own the workspace at `root`: its directory, or the `.jp` in it.
 
     Under sudo, the user who ran it counts as this user, too.
@@ -140,7 +140,7 @@ def accept_owners(root: Path, user_data: Path) -> None:
     Raises:
         StorageError: that could not be written.
     """
-    if strangers := strangers_of(root):
+    if strangers := foreign_owners(root):
         TrustStore(root, user_data=user_data).accept([_mark(uid) for uid in strangers])
 
 

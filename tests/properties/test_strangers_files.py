@@ -314,8 +314,9 @@ def direction_of(path: KeyPath) -> Direction | None:
     node: Node = APP
     direction: Direction | None = None
     for name in path:
-        if isinstance(node, Table):
-            node, direction = field_in(node, name)
+        if isinstance(node, Table | Names):
+            field = field_in(node, name)
+            node, direction = field.node, field.direction
         else:
-            node, direction = node.value if isinstance(node, Names) else node, None
+            direction = None
     return direction

@@ -118,7 +118,7 @@ class _Tools:
 
     def _value(self, name: str, path: KeyPath, field: Field, kept: Entry) -> Any:
         """Return the restricted entry's own value, UNSET if it comes from an entry for more tools."""
-        direction = _direction(field)
+        direction = direction_of(field)
         said = _Setting(self, name, path, default_of(field))
         if self._lapsing and not lapses(direction):
             direction = NEUTRAL
@@ -254,7 +254,8 @@ def _leaves(table: Table, path: KeyPath) -> Iterator[tuple[KeyPath, Field]]:
             yield (*path, name), field
 
 
-def _direction(field: Field) -> Direction:
+def direction_of(field: Field) -> Direction:
+    """Return the direction of a setting; without one, it needs trust."""
     return NEEDS_TRUST if field.direction is None else field.direction
 
 

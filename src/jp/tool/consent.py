@@ -186,27 +186,9 @@ def _reason(denied: Denied, skipped: str, needing: str) -> str:
     return f"{why}.{said}"
 
 
-_Key = tuple[str, str, str]
-
-
-class RememberedAnswers:
-    """A person's answers for the rest of a turn; none is kept for the next."""
-
-    def __init__(self) -> None:
-        self._answers: dict[_Key, bool] = {}
-
-    def answer(self, stream: Stream, name: str, arguments: JsonObject) -> bool | None:
-        """Return whether the call may run; None where nobody has said so of such a call."""
-        return self._answers.get(_key(stream, name, arguments))
-
-    def remember(self, stream: Stream, name: str, arguments: JsonObject, *, may_run: bool) -> None:
-        """Keep an answer."""
-        self._answers[_key(stream, name, arguments)] = may_run
-
-
-def _key(stream: Stream, name: str, arguments: JsonObject) -> _Key:
-    turn = next((entry.id for entry in reversed(stream.entries) if isinstance(entry, TurnStart)), "")
-    return turn, name, msgspec.json.encode(arguments, order="deterministic").decode()
+def _turn_of(stream: Stream) -> str:
+    """Return the id of the turn in which a call is made. No answer holds in the next one."""
+    return next((entry.id for entry in reversed(stream.entries) if isinstance(entry, TurnStart)), "")
 
 
 PREVIEW_SECS = 5.0
@@ -242,7 +224,8 @@ class Consent:
         self._answers = answers
         self._approver = approver
         self._real = real
-        self._remembered = RememberedAnswers()
+        self._remembered: dict[tuple[str, str, bytes], bool] = {}
+        """The answers of a person, by turn, tool and arguments."""
 
     async def known(self, checked: CheckedCall, root: Path) -> Decision | PendingApproval:
         """Return what is decided without asking."""
@@ -291,16 +274,16 @@ class Consent:
     ) -> CheckedCall | PendingApproval | Denied:
         checked, approver = asking.checked, self._approver
         agreed = replace(checked, is_agreed=True)
-        name, arguments = checked.call.name, checked.arguments
         if approver is None:
             return Denied(cause="nobody")
-        remembered = self._remembered.answer(stream, name, arguments)
+        key = (_turn_of(stream), checked.call.name, msgspec.json.encode(checked.arguments, order="deterministic"))
+        remembered = self._remembered.get(key)
         if remembered is not None:
             return agreed if remembered else Denied(cause="declined")
         proposal = await _proposal(agreed, invoke)
         reply = await (approver.edit(proposal) if asking.edits_first else approver.approve(proposal))
         if isinstance(reply, Approval | Refusal) and reply.remember:
-            self._remembered.remember(stream, name, arguments, may_run=isinstance(reply, Approval))
+            self._remembered[key] = isinstance(reply, Approval)
         match reply:
             case Approval():
                 return agreed
@@ -387,15 +370,9 @@ def expected(question: Question) -> str:
 
 def answer_schema(question: Question) -> JsonObject:
     """Return the JSON Schema of an object whose only member is the answer."""
-    match question.kind:
-        case "boolean":
-            answer: JsonObject = {"type": "boolean"}
-        case "select":
-            answer = {"type": "string", "enum": list(question.options)}
-        case "text":
-            answer = {"type": "string"}
-        case _:
-            assert_never(question.kind)
+    answer: JsonObject = {"type": "boolean" if question.kind == "boolean" else "string"}
+    if question.kind == "select":
+        answer["enum"] = list(question.options)
     return {"type": "object", "properties": {ANSWER: answer}, "required": [ANSWER], "additionalProperties": False}
 
 
@@ -475,9 +452,7 @@ class _CallInquirer:
         )
 
     def _key(self, question: Question) -> _AnswerKey:
-        entries = reversed(self._stream.entries)
-        turn = next((entry.id for entry in entries if isinstance(entry, TurnStart)), "")
-        return turn, self._call.name, msgspec.json.encode(question)
+        return _turn_of(self._stream), self._call.name, msgspec.json.encode(question)
 
     async def _ask(self, question: Question, settings: QuestionConfig, *, person_only: bool) -> Answer | Unanswered:
         """Ask one after the other; who declines has spoken."""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from doubles import MemoryRecorder
 from jp.config.entries import ResultMode, RuleConfig, ToolConfig
-from jp.conversation.entries import Facts, JsonObject, ToolCallRequest
+from jp.conversation.entries import Facts, JsonObject, ToolCallRequest, TurnStart
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
@@ -192,6 +192,30 @@ def test_an_answer_that_is_to_be_remembered_answers_the_same_call_and_no_other(
         assert isinstance(answer, CheckedCall) == expected
     assert asked(consent, checked(path="b")) == Denied(cause="nobody")
     assert len(person.asked) == 2
+
+
+def test_a_remembered_answer_holds_for_the_same_call_until_the_turn_is_over() -> None:
+    person = Person(*[Approval(remember=True), Refusal(remember=True), *[NoApprover()] * 5])
+    consent, stream = Consent(Answers(), person), MemoryRecorder()
+    stream.append(TurnStart())
+
+    def may_run(name: str, arguments: JsonObject) -> bool | None:
+        call = checked()
+        other = replace(call, call=replace(call.call, name=name), arguments={"lines": 1, **arguments})
+        count = len(person.asked)
+        answer = anyio.run(consent.ask, PendingApproval(checked=other, edits_first=False), stream, invocation)
+        is_remembered = len(person.asked) == count
+        return isinstance(answer, CheckedCall) if is_remembered else None
+
+    assert may_run("write", {"path": "a", "lines": 2}) is None
+    assert may_run("read", {"path": "a"}) is None
+    assert may_run("write", {"lines": 2, "path": "a"}) is True
+    assert may_run("read", {"path": "a"}) is False
+    for name, arguments in [("write", {"path": "a"}), ("write", {"path": "c", "lines": 2}), ("delete", {"path": "a"})]:
+        assert may_run(name, arguments) is None
+    stream.append(TurnStart())
+    assert may_run("write", {"path": "a", "lines": 2}) is None
+    assert may_run("read", {"path": "a"}) is None
 
 
 def test_arguments_that_a_person_changed_are_asked_about_again_and_then_run() -> None:

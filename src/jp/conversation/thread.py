@@ -32,7 +32,6 @@ from jp.conversation.resource import (
 
 CachePolicy = Literal["off", "short", "long"]
 Effort = Literal["none", "xlow", "low", "medium", "high", "xhigh", "max"]
-EFFORTS: tuple[Effort, ...] = ("none", "xlow", "low", "medium", "high", "xhigh", "max")
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -62,7 +62,7 @@ class CallInquirer:
 
     async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
         """See the port."""
-        with self._standing_clock():
+        with self._paused_clock():
             answer = await self._inquirer.ask(question, person_only=person_only)
         if isinstance(answer, Answer):
             self._tell(QuestionAnswered(call=self._call, question=question, answer=answer))
@@ -71,8 +71,8 @@ class CallInquirer:
         return answer
 
     @contextmanager
-    def _standing_clock(self) -> Generator[None]:
-        """Let no time of the call pass, as long as any of its questions is open."""
+    def _paused_clock(self) -> Generator[None]:
+        """Pause the timeout of the call while a question of it is open."""
         from anyio import current_time
 
         if not self._asking:

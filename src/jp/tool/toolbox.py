@@ -16,7 +16,7 @@ from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext
 from jp.conversation.thread import ToolDefinition
 from jp.entry_points import entries_of, load_entry, package_of
 from jp.errors import ConfigurationError, JpError, UsageError
-from jp.tool.base import ConfiguredTool, Previewed, ReadsOnly, Tool, Toolbox, ToolInvocation, ToolOutput
+from jp.tool.base import Previewed, ReadsOnly, Tool, Toolbox, ToolInvocation, ToolOutput
 
 if TYPE_CHECKING:
     from jp.tool.files.access import FileNames
@@ -171,20 +171,6 @@ def enabled_names(known: Iterable[str], settings: Mapping[str, ToolConfig]) -> l
     every = settings.get(ALL, _NOTHING)
     said = ((name, settings.get(name, _NOTHING)) for name in sorted(known))
     return [name for name, own in said if is_enabled(every if own.enable is None else own)]
-
-
-def build_toolbox(tools: Iterable[Tool], settings: Mapping[str, ToolConfig]) -> Toolbox:
-    """Return the enabled ones of `tools`, sorted by name. `settings` is `conversation.tools`.
-
-    Raises:
-        ConfigurationError: a name cannot be offered.
-    """
-    known = {tool.definition.name: tool for tool in tools}
-    toolbox: dict[str, ConfiguredTool] = {}
-    for name in enabled_names(known, settings):
-        check_offered(name)
-        toolbox[name] = ConfiguredTool(tool=known[name], settings=settings_of(name, settings))
-    return toolbox
 
 
 def check_offered(name: str) -> None:

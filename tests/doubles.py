@@ -24,7 +24,7 @@ from jp.provider.base import (
     WireRequest,
 )
 from jp.provider.errors import ProviderError
-from jp.tool.base import CallOutcome, CallStarted, Inquired, Progressed, ToolEvent, ToolOutput
+from jp.tool.base import CallOutcome, CallProgress, CallStarted, QuestionAnswered, ToolEvent, ToolOutput
 from jp.turn.ports import CallAnswered, CallMade, Recorder, ToolNews
 
 C = TypeVar("C", bound=Carrier)
@@ -83,9 +83,9 @@ class Screen:
         match event:
             case CallMade(call=call):
                 self.calls.append(call.name)
-            case Progressed(call=call, text=text):
+            case CallProgress(call=call, text=text):
                 self.progress.append(f"{call.name}: {text}")
-            case Inquired(call=call, question=question, answer=answer):
+            case QuestionAnswered(call=call, question=question, answer=answer):
                 self.inquiries.append(f"{call.name}: {question.text} {answer.value}")
             case CallAnswered(call=call, response=response):
                 self.results.append(f"{call.name}: {'error' if response.is_error else 'ok'}")

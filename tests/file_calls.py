@@ -11,7 +11,7 @@ import anyio
 from jp.config.entries import AccessConfig, FileRuleConfig, RunMode, ToolConfig
 from jp.conversation.entries import Question
 from jp.conversation.resource import TextBlock
-from jp.tool.base import Answer, NobodyToAsk, Tool, ToolInvocation, ToolOutput, Unanswered
+from jp.tool.base import Answer, NoInquirer, Tool, ToolInvocation, ToolOutput, Unanswered
 
 
 class Answering:
@@ -35,10 +35,10 @@ def invocation(
     *,
     access: Sequence[FileRuleConfig] = (),
     run: RunMode | None = None,
-    inquirer: Answering | NobodyToAsk | None = None,
+    inquirer: Answering | NoInquirer | None = None,
 ) -> ToolInvocation:
     settings = ToolConfig(run=run, access=AccessConfig(fs=tuple(access)))
-    return ToolInvocation(arguments=arguments, root=root, settings=settings, inquirer=inquirer or NobodyToAsk())
+    return ToolInvocation(arguments=arguments, root=root, settings=settings, inquirer=inquirer or NoInquirer())
 
 
 def call(tool: Tool, root: Path, **arguments: object) -> ToolOutput:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import get_args
 
 import msgspec
 from hypothesis import strategies as st
@@ -20,10 +21,10 @@ from jp.conversation.resource import (
     TextBlock,
 )
 from jp.conversation.thread import (
-    EFFORTS,
     AssistantData,
     AssistantReasoning,
     AssistantText,
+    Effort,
     Parameters,
     Thread,
     ToolCall,
@@ -49,6 +50,8 @@ SCHEMAS: tuple[JsonObject | None, ...] = (
     {"type": "object"},
 )
 """None, one that the grammar holds, one that is said in words."""
+
+_EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
 class Vendor(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,7 +170,7 @@ def _parameters(drawn: Choices) -> Parameters:
         max_tokens=drawn.pick((None, 1 + drawn.below(200_000))),
         temperature=drawn.pick((None, 0.5)),
         stop_words=drawn.pick(((), ("END", " "))),
-        reasoning=drawn.pick((None, "off", "auto", *EFFORTS, 1, 5000, 10**6)),
+        reasoning=drawn.pick((None, "off", "auto", *_EFFORTS, 1, 5000, 10**6)),
         tool_choice=drawn.pick(("auto", "none", "required", "run")),
         cache=drawn.pick(("off", "short", "long")),
     )

@@ -29,7 +29,7 @@ from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.resource import Carrier, TextBlock
 from jp.tool.base import Stream, ToolInvocation
 from jp.tool.context_tools import FoundPassage, SearchHistory
-from jp.tool.toolbox import ON_HIDDEN
+from jp.tool.toolbox import HISTORY_TOOLS
 from jp.turn.request import InlineLoader
 from jp.workspace.search_index import Found, opened_index
 
@@ -61,7 +61,7 @@ class _History:
     def __init__(self, entries: Sequence[AnyEntry], queries: Sequence[str]) -> None:
         handles = {sha256: handle for handle, sha256 in assign_handles(searched(entries)).items()}
         with opened_index(None) as index:
-            index.add("benchmark", searchable_passages(entries, InlineLoader(), without=ON_HIDDEN))
+            index.add("benchmark", searchable_passages(entries, InlineLoader(), without=HISTORY_TOOLS))
             self._found = {
                 query: [_passage(one, handles) for one in index.search(query, None, EXCERPTS)] for query in queries
             }

@@ -10,7 +10,7 @@ import pytest
 from failures import check_failure
 from forked import run_jp
 from jp.conversation.entries import ConfigDelta
-from jp.tool.toolbox import STANDING
+from jp.tool.toolbox import AUTOMATIC
 from stage import make_workspace, only_log
 
 SETTINGS = """
@@ -28,7 +28,7 @@ def offered(work: Path, *arguments: str) -> list[str]:
     result = run_jp(*NEXT, "--dry-run", "--format", "json", *arguments, cwd=work)
     assert result.code == 0, result
     names = [tool["name"] for tool in json.loads(result.stdout)["request"]["body"].get("tools", [])]
-    return [name for name in names if name not in STANDING]
+    return [name for name in names if name not in AUTOMATIC]
 
 
 def test_tools_are_offered_and_taken_away_and_that_sticks(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from choices import choices
 from file_calls import invocation
 from jp.tool.files.changes import Edit
-from jp.tool.files.write_tools import ModifyFile, TextForm, taken_apart
+from jp.tool.files.write_tools import ModifyFile, TextForm, split_text
 from plain_names import PlainNames
 
 TEXT = st.text("ab\n\r é", max_size=12)
@@ -57,7 +57,7 @@ def expected(text: str, edits: Iterable[Edit], form: TextForm) -> str | None:
 @given(calls())
 def test_edits_apply_exactly_or_change_nothing(given_call: tuple[str, list[Edit]]) -> None:
     text, edits = given_call
-    plain, form = taken_apart(text)
+    plain, form = split_text(text)
     wanted = expected(plain, edits, form)
     raw = text.encode()
     new = raw if wanted is None else form.spelled(wanted).encode()

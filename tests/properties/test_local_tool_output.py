@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jp.conversation.entries import Question
 from jp.conversation.resource import ImageBlock, ResourceBlock, TextBlock
-from jp.tool.execution import Returned, read_output
+from jp.tool.execution import ReturnedResult, read_output
 
 TEXT = st.sampled_from(["", "a", "YQ==", "a:b", "image/png"])
 
@@ -39,7 +39,7 @@ def test_whatever_is_printed_is_understood_or_left_as_it_is(printed: dict[str, o
     found = read_output(msgspec.json.encode(printed).decode())
 
     match found:
-        case Returned(content=content):
+        case ReturnedResult(content=content):
             for block in content:
                 match block:
                     case TextBlock():

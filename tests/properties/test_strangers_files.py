@@ -25,10 +25,10 @@ from jp.config.trust import field_in, resolve_trusted, without_lapsing
 from jp.errors import ConfigurationError
 from jp.mcp.definitions import Listing, ServerTool
 from jp.provider.registry import PROVIDERS, account_of, base_url_of, key_variables, parse_model_id
-from jp.tool.files.territory import Territory, Use
+from jp.tool.files.access import FileAccess, Use
 from jp.tool.mcp import offer
 from jp.tool.rules import Paths, run_mode
-from jp.tool.toolbox import STANDING, is_enabled, settings_of
+from jp.tool.toolbox import AUTOMATIC, is_enabled, settings_of
 
 Raw = dict[str, Any]
 Draw = Callable[[Choices], Any]
@@ -177,7 +177,7 @@ class Disk:
 
 
 def allowed(settings: ToolConfig) -> set[tuple[str, Use]]:
-    territory = Territory(Path("/w"), settings.access.fs, Disk())  # type: ignore[arg-type]  # what it asks for
+    territory = FileAccess(Path("/w"), settings.access.fs, Disk())  # type: ignore[arg-type]  # what it asks for
     uses: Sequence[Use] = ("read", "write", "walk")
     paths = ("/w", "/w/a", "/w/src", "/w/src/a", "/etc", "/etc/x", "/")
     return {(path, use) for path in paths for use in uses if territory.allows(path, use)}
@@ -208,7 +208,7 @@ def test_no_decision_on_a_call_is_moved_towards_running(drawn: Choices) -> None:
     ours, own = tools_of(found[0].config), tools_of(found[1])
     for name in {*ours} & {*own}:
         check_tool(ours[name], own[name])
-    for name in {*ours} - {*own} - STANDING:
+    for name in {*ours} - {*own} - AUTOMATIC:
         assert ours[name].command is None
         assert not is_enabled(ours[name]) or all(run_mode(ours[name], call, PATHS) != "unattended" for call in CALLS)
 
@@ -314,8 +314,9 @@ def direction_of(path: KeyPath) -> Direction | None:
     node: Node = APP
     direction: Direction | None = None
     for name in path:
-        if isinstance(node, Table):
-            node, direction = field_in(node, name)
+        if isinstance(node, Table | Names):
+            field = field_in(node, name)
+            node, direction = field.node, field.direction
         else:
-            node, direction = node.value if isinstance(node, Names) else node, None
+            direction = None
     return direction

@@ -13,7 +13,7 @@ from jp.conversation.resource import AudioBlock, ImageBlock, Resource
 from jp.errors import UsageError
 from jp.tool.base import Stream, directory_of
 from jp.tool.context_tools import FoundContent, FoundPassage, HandleError
-from jp.tool.toolbox import ON_HIDDEN
+from jp.tool.toolbox import HISTORY_TOOLS
 
 
 class LogAddresses:
@@ -86,18 +86,18 @@ class IndexedHistory:
         try:
             from jp.workspace.search_index import NoFullTextSearchError, search_index
         except ImportError:
-            found = search_plainly(entries, stream, query, limit, without=ON_HIDDEN)
+            found = search_plainly(entries, stream, query, limit, without=HISTORY_TOOLS)
         else:
             try:
                 found = search_index(
                     search_index_path() if place else None,
                     place,
                     entries,
-                    passages=lambda since: searchable_passages(entries, stream, without=ON_HIDDEN, since=since),
+                    passages=lambda since: searchable_passages(entries, stream, without=HISTORY_TOOLS, since=since),
                     search=lambda index: index.search(query, [place], limit, skip=_newest_request(entries)),
                 )
             except NoFullTextSearchError:
-                found = search_plainly(entries, stream, query, limit, without=ON_HIDDEN)
+                found = search_plainly(entries, stream, query, limit, without=HISTORY_TOOLS)
         handles = {sha256: handle for handle, sha256 in assign_handles(recallable(entries)).items()}
         return [
             FoundPassage(

@@ -15,9 +15,9 @@ from jp.errors import ConfigurationError, JpError
 from jp.tool import toolbox
 from jp.tool.toolbox import (
     ALL,
+    AUTOMATIC,
+    AUTOMATIC_SETTINGS,
     FILE_TOOLS,
-    STANDING,
-    STANDING_SETTINGS,
     BuiltIn,
     InPackage,
     Local,
@@ -35,11 +35,11 @@ from jp.tool.web_fetch import FetchedPage, RefusedFetchError
 
 if TYPE_CHECKING:
     from jp.tool.base import ConfiguredTool, Tool, Toolbox
-    from jp.tool.files.territory import Ignored
+    from jp.tool.files.access import IgnoreRules
 
 
 class AttachmentNames:
-    """See the port, `jp.tool.files.territory.FileSurroundings`."""
+    """See the port, `jp.tool.files.access.FileNames`."""
 
     def real_path(self, path: str) -> str:
         """See the port."""
@@ -59,7 +59,7 @@ class AttachmentNames:
 
         return text_type(path)
 
-    def ignored(self, base: str, root: str) -> Ignored:
+    def ignored(self, base: str, root: str) -> IgnoreRules:
         """See the port."""
         from jp.attachment.file_walk import IgnoreRules
 
@@ -141,12 +141,12 @@ BUILT_IN: Mapping[str, Callable[[], Tool]] = {
 }
 """A function that imports and makes the tool, for each that is off until it is enabled."""
 
-STANDING_TOOLS = tuple(sorted(toolbox.STANDING))
+STANDING_TOOLS = tuple(sorted(toolbox.AUTOMATIC))
 """The names of those that a request offers by itself where they are of use."""
 
 
 _UNSET = ToolConfig()
-_NAMES = frozenset({*BUILT_IN, *STANDING})
+_NAMES = frozenset({*BUILT_IN, *AUTOMATIC})
 
 Making = Callable[[], "Tool"]
 Standing = Callable[[Collection[str]], Mapping[str, Making]]
@@ -155,7 +155,7 @@ Standing = Callable[[Collection[str]], Mapping[str, Making]]
 
 def _standing_settings(name: str, own: ToolConfig) -> ToolConfig:
     """The settings of a tool that is offered by itself: its rules follow those that the configuration has for it."""
-    usual = STANDING_SETTINGS[name]
+    usual = AUTOMATIC_SETTINGS[name]
     return replace(settings_over(usual, own), rules=(*own.rules, *usual.rules))
 
 
@@ -184,7 +184,7 @@ class Toolset:
         self._root = root
         self._tools: dict[str, Tool] = {}
         named = config.conversation.tools
-        over = {name: _standing_settings(name, named.get(name, _UNSET)) for name in STANDING}
+        over = {name: _standing_settings(name, named.get(name, _UNSET)) for name in AUTOMATIC}
         self.settings: Mapping[str, ToolConfig] = {**named, **over}
 
     @cached_property
@@ -294,7 +294,7 @@ class Toolset:
         """
         self.check()
         enabled = enabled_names(self.names, self.settings)
-        others = [name for name in enabled if name not in STANDING]
+        others = [name for name in enabled if name not in AUTOMATIC]
         of_use = self._makers(others)
         offered = [*others, *(name for name in enabled if name in of_use)]
         for name in offered:

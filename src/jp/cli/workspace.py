@@ -126,10 +126,10 @@ def _accepted_root(path: str, *, yes: bool) -> Path | None:
     from jp.app.places import current_directory
     from jp.render.sanitize import escape_line
     from jp.workspace.layout import explicit_root, user_data_directory
-    from jp.workspace.trust import accept_owners, names_of, strangers_of
+    from jp.workspace.trust import accept_owners, foreign_owners, names_of
 
     root = explicit_root(current_directory() / Path(path).expanduser())
-    if strangers := strangers_of(root):
+    if strangers := foreign_owners(root):
         belongs = f"{str(root)!r} belongs to {names_of(strangers)}"
         if not yes and not _agrees("Use its settings and conversations?", escape_line(belongs)):
             return None

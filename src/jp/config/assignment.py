@@ -241,7 +241,7 @@ class _Reader:
         words = ", ".join(got(choice) for choice in choices)
         place = (*path, name)
         message = f"{key_text(place)} expects one of {words}, got {got(value)}"
-        self._refuse(InvalidValueError(message, place, hint="Leave it out, or write one of these."))
+        self._refuse(InvalidValueError(message, place, hint="Remove it, or write one of these."))
         return None
 
     def _only(self, form: Mapping[str, Any], names: tuple[str, ...], path: KeyPath) -> None:

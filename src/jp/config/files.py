@@ -134,7 +134,7 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise _malformed(text, path, str(error)) from None
     except RecursionError:
         msg = f"{str(path)!r} is nested too deeply"
-        raise InvalidFileError(msg, hint="Take out what stands in so many brackets.") from None
+        raise InvalidFileError(msg, hint="Remove some of the nested brackets.") from None
 
 
 def _malformed(text: str, path: Path, problem: str) -> InvalidFileError:
@@ -145,7 +145,7 @@ def _malformed(text: str, path: Path, problem: str) -> InvalidFileError:
     quoted = lines[min(line, len(lines)) - 1].strip()[:_LONGEST_QUOTE]
     return InvalidFileError(
         f"{str(path)!r}, line {line}, column {column}: {what[:1].lower()}{what[1:]}: {quoted!r}",
-        hint='Texts stand in quotes, and every key has a value: `key = "value"`.',
+        hint='Strings must be quoted, and every key has a value: `key = "value"`.',
     )
 
 

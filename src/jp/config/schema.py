@@ -138,13 +138,15 @@ class Others(msgspec.Struct, frozen=True):
 class Field(msgspec.Struct, frozen=True, kw_only=True):
     """A key of a table. `default` is plain data, absent where the key is required or holds a table.
 
-    `direction` says who may set it; None where that is declared for what is in it.
+    `direction` says who may set it; None where that is declared for what is in it. `is_entry`: it is one of a
+    table's entries, which users name.
     """
 
     node: Node
     default: Any = msgspec.UNSET
     required: bool = False
     direction: Direction | None = None
+    is_entry: bool = False
 
 
 APP = Table(AppConfig)

@@ -118,8 +118,8 @@ class _Tools:
 
     def _value(self, name: str, path: KeyPath, field: Field, kept: Entry) -> Any:
         """Return the restricted entry's own value, UNSET if it comes from an entry for more tools."""
-        direction = _direction(field)
-        said = _Said(self, name, path, default_of(field))
+        direction = direction_of(field)
+        said = _Setting(self, name, path, default_of(field))
         if self._lapsing and not lapses(direction):
             direction = NEUTRAL
         match direction:
@@ -134,7 +134,7 @@ class _Tools:
             case _:
                 return self._guarded(said, direction if isinstance(direction, NeedsTrust) else NEEDS_TRUST)
 
-    def _guarded(self, said: _Said, direction: NeedsTrust) -> Any:
+    def _guarded(self, said: _Setting, direction: NeedsTrust) -> Any:
         if is_same(said.full, said.own):
             return said.own
         is_named = said.name in self.own
@@ -154,7 +154,7 @@ class _Tools:
     def _defines(self, entry_of_tool: Entry) -> bool:
         return "command" in entry_of_tool or "source" in entry_of_tool
 
-    def _ordered(self, said: _Said, direction: Ordered) -> Any:
+    def _ordered(self, said: _Setting, direction: Ordered) -> Any:
         pairs = list(zip(said.all_full, said.all_own, strict=True))
         if all(direction.allows(value, own) for value, own in pairs):
             if said.full is not msgspec.UNSET or said.own is msgspec.UNSET:
@@ -164,11 +164,11 @@ class _Tools:
         self._loosened(said)
         return said.own
 
-    def _loosened(self, said: _Said) -> None:
+    def _loosened(self, said: _Setting) -> None:
         if said.name in self.full:
             self._note(said.where, said.full if _is_set(said.full) else said.default, own=_is_set(said.own))
 
-    def _listed(self, said: _Said, direction: CallRules | Denials) -> Any:
+    def _listed(self, said: _Setting, direction: CallRules | Denials) -> Any:
         before, after = said.all_own[0], said.all_full[0]
         if not _is_set(said.full) and not _is_set(said.own):
             return msgspec.UNSET  # what holds for more tools is compared there
@@ -182,7 +182,7 @@ class _Tools:
         return [*front, *before, *behind] if front or behind else said.own
 
     def _stricter(
-        self, said: _Said, added: Sequence[Entry], direction: CallRules | Denials
+        self, said: _Setting, added: Sequence[Entry], direction: CallRules | Denials
     ) -> tuple[Sequence[Entry], Sequence[Entry]]:
         """Return the added rules that only tighten, to be put before the other rules and after them."""
         if isinstance(direction, Denials):
@@ -198,7 +198,7 @@ class _Tools:
     def _run_of(self, tools: Mapping[str, Entry], chain: Sequence[str]) -> Any:
         return RUN_MODES.said(_effective(tools, chain, ("run",), None))
 
-    def _offer(self, said: _Said, kept: Entry) -> Any:
+    def _offer(self, said: _Setting, kept: Entry) -> Any:
         pairs = list(zip(said.all_full, said.all_own, strict=True))
         if all(_RANKS[value] <= _RANKS[own] for value, own in pairs):
             if _is_set(said.full) or not _is_set(said.own):
@@ -228,7 +228,7 @@ class _Tools:
         return full, [_effective(self.own, chain, path, default) for chain in chains]
 
 
-class _Said:
+class _Setting:
     """One setting of a tool on both sides: the entry's own value (UNSET for none), and those in effect."""
 
     def __init__(self, tools: _Tools, name: str, path: KeyPath, default: Any) -> None:
@@ -254,7 +254,8 @@ def _leaves(table: Table, path: KeyPath) -> Iterator[tuple[KeyPath, Field]]:
             yield (*path, name), field
 
 
-def _direction(field: Field) -> Direction:
+def direction_of(field: Field) -> Direction:
+    """Return the direction of a setting; without one, it needs trust."""
     return NEEDS_TRUST if field.direction is None else field.direction
 
 

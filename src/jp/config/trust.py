@@ -12,7 +12,6 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.config.entries import (
-    NEEDS_TRUST,
     NEUTRAL,
     Attachments,
     Direction,
@@ -41,8 +40,8 @@ from jp.config.layers import (
     resolve,
 )
 from jp.config.model import JsonObject, resolve_alias
-from jp.config.schema import APP, Free, KeyPath, Names, Node, Table, key_text
-from jp.config.tool_restriction import TOOLS, Note, default_of, restricted_tools
+from jp.config.schema import APP, Field, Free, KeyPath, Names, Table, key_text
+from jp.config.tool_restriction import TOOLS, Note, default_of, direction_of, restricted_tools
 from jp.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -53,65 +52,40 @@ _ALIASES: KeyPath = ("providers", "llm", "aliases")
 _SCHEME = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)|(mcp)\+[^+/\s]+\+", re.IGNORECASE)
 
 
-_Place = tuple[Node, Direction | None]
-
-
 class Restriction:
-    """Compares what comes of all layers with what comes of the user's own, where untrusted ones say anything."""
+    """Compares what comes of all layers with what comes of the user's own."""
 
     def __init__(self, note: Note, root: str, *, lapsing: bool = False) -> None:
         self._note = note
         self._root = root
         self._lapsing = lapsing
+        self._aliases: Mapping[str, Any] = {}
 
-    def restricted(self, full: JsonObject, own: JsonObject, paths: Collection[KeyPath]) -> JsonObject:
-        """Return `full`, made no looser than `own` at these keys; `full` itself if nothing changes."""
-        plain = full
-        for path in dict.fromkeys(paths):
-            before = _at(plain, path)
-            after = self._value(_place(path), path, before, _at(own, path))
-            plain = plain if is_same(before, after) else _with(plain, path, after)
-        if not self._lapsing and any(overlap(path, MODEL) for path in paths):
-            plain = self._with_model(plain, own)
-        return plain
+    def restricted(self, full: JsonObject, own: JsonObject) -> JsonObject:
+        """Return `full`, made no looser than `own`; `full` itself if nothing changes."""
+        self._aliases = {**entry(_at(full, _ALIASES)), **entry(_at(own, _ALIASES))}
+        kept = self._table(APP, (), full, own)
+        return full if is_same(full, kept) else kept
 
-    def _with_model(self, plain: JsonObject, own: JsonObject) -> JsonObject:
-        chosen, users = _at(plain, MODEL), _at(own, MODEL)
-        if is_same(chosen, users) or not isinstance(users, str):
-            return plain
-        aliases = entry(_at(plain, _ALIASES))
-        if isinstance(chosen, str) and _provider(chosen, aliases) == _provider(users, aliases):
-            return plain
-        self._note(MODEL, chosen, own=True)
-        return _with(plain, MODEL, users)
-
-    def _value(self, place: _Place, path: KeyPath, full: Any, own: Any) -> Any:
-        node, direction = place
-        if path == TOOLS:
-            return restricted_tools(entry(full), entry(own), self._note, lapsing=self._lapsing)
-        if direction is None and isinstance(node, Table):
-            return self._table(node, path, full, own)
-        if direction is None and isinstance(node, Names) and isinstance(node.value, Table):
-            return self._entries(node.value, path, full, own)
-        return self._leaf(NEEDS_TRUST if direction is None else direction, path, full, own)
-
-    def _table(self, table: Table, path: KeyPath, full: Any, own: Any) -> Any:
+    def _table(self, node: Table | Names, path: KeyPath, full: Any, own: Any) -> Any:
         kept: JsonObject = {}
         for name in dict.fromkeys((*entry(full), *entry(own))):
-            place = field_in(table, name)
-            at, (above, users) = (*path, name), (_at(side, (name,)) for side in (full, own))
-            if isinstance(place[0], Table) and name not in table.fields:
-                value = self._entry(place[0], at, above, users)
-            else:
-                value = self._value(place, at, above, users)
+            field, above, users = field_in(node, name), _at(full, (name,)), _at(own, (name,))
+            value = above if is_same(above, users) else self._value(field, (*path, name), above, users)
             if value is not msgspec.UNSET:
                 kept[name] = value
         return kept if kept or full is not msgspec.UNSET else msgspec.UNSET
 
-    def _entries(self, table: Table, path: KeyPath, full: Any, own: Any) -> Any:
-        names = dict.fromkeys((*entry(full), *entry(own)))
-        found = ((name, self._entry(table, (*path, name), _at(full, (name,)), _at(own, (name,)))) for name in names)
-        return {name: value for name, value in found if value is not msgspec.UNSET}
+    def _value(self, field: Field, path: KeyPath, full: Any, own: Any) -> Any:
+        match field:
+            case _ if path == TOOLS:
+                return restricted_tools(entry(full), entry(own), self._note, lapsing=self._lapsing)
+            case Field(node=Table() as table, is_entry=True):
+                return self._entry(table, path, full, own)
+            case Field(node=(Table() | Names(value=Table())) as node, direction=None):
+                return self._table(node, path, full, own)
+            case _:
+                return self._leaf(field, path, full, own)
 
     def _entry(self, table: Table, path: KeyPath, full: Any, own: Any) -> Any:
         """Return a server or the like, UNSET if it does not exist without the ignored values."""
@@ -123,8 +97,9 @@ class Restriction:
         is_defined = own is not msgspec.UNSET or any(name in entry(kept) for name in defining)
         return kept if is_defined or not defining else msgspec.UNSET
 
-    def _leaf(self, direction: Direction, path: KeyPath, full: Any, own: Any) -> Any:
-        if (self._lapsing and not lapses(direction)) or is_same(_said(full, path), _said(own, path)):
+    def _leaf(self, field: Field, path: KeyPath, full: Any, own: Any) -> Any:
+        direction = direction_of(field)
+        if (self._lapsing and not lapses(direction)) or self._allows(direction, default_of(field), full, own):
             return full
         match direction:
             case NewNames():
@@ -133,11 +108,24 @@ class Restriction:
                 return self._inside(path, full, own)
             case Attachments():
                 return self._attachments(direction, path, full, own)
-            case _ if _is_allowed(direction, path, full, own):
-                return full
             case _:
                 self._note(path, full, own=own is not msgspec.UNSET)
                 return own
+
+    def _allows(self, direction: Direction, default: Any, full: Any, own: Any) -> bool:
+        """Return whether an untrusted value may replace the user's."""
+        above, users = (default if value is msgspec.UNSET else value for value in (full, own))
+        if is_same(above, users):
+            return True
+        match direction:
+            case Ordered() | Limit():
+                return direction.allows(above, users)
+            case NeedsTrust(harmless=harmless):
+                return own is msgspec.UNSET and full in harmless
+            case ModelChoice() if isinstance(own, str):
+                return isinstance(full, str) and _provider(full, self._aliases) == _provider(own, self._aliases)
+            case _:
+                return isinstance(direction, Neutral | ModelChoice)
 
     def _new_names(self, path: KeyPath, full: Mapping[str, Any], own: Mapping[str, Any]) -> JsonObject:
         for name in dict.fromkeys((*full, *own)):
@@ -163,27 +151,8 @@ class Restriction:
         return full
 
 
-def _is_allowed(direction: Direction, path: KeyPath, full: Any, own: Any) -> bool:
-    """Return whether an untrusted value may replace the user's."""
-    if isinstance(direction, Ordered | Limit):
-        return direction.allows(_said(full, path), _said(own, path))
-    if isinstance(direction, NeedsTrust):
-        return own is msgspec.UNSET and full in direction.harmless
-    return isinstance(direction, Neutral | ModelChoice)  # a model is compared once its aliases are known
-
-
 def _is_defining(direction: Direction | None) -> bool:
     return isinstance(direction, NeedsTrust) and direction.defining
-
-
-def _said(value: Any, path: KeyPath) -> Any:
-    """Return a value, or the default of its key."""
-    if value is not msgspec.UNSET:
-        return value
-    *above, name = path
-    table, _ = _place(tuple(above))
-    field = table.fields.get(name) if isinstance(table, Table) else None
-    return None if field is None else default_of(field)
 
 
 def _leaves(text: str, schemes: Collection[str]) -> bool:
@@ -206,29 +175,10 @@ def _provider(model: str, aliases: Mapping[str, str]) -> str | None:
     return provider if slash else None
 
 
-def _place(path: KeyPath) -> tuple[Node, Direction | None]:
-    node: Node = APP
-    direction: Direction | None = None
-    for name in path:
-        if isinstance(node, Table):
-            node, direction = field_in(node, name)
-        else:
-            node = node.value if isinstance(node, Names) else Free()
-    return node, direction
-
-
 def _at(value: Any, path: KeyPath) -> Any:
     for name in path:
         value = entry(value).get(name, msgspec.UNSET)
     return value
-
-
-def _with(plain: JsonObject, path: KeyPath, value: Any) -> JsonObject:
-    name, *rest = path
-    below = _with(dict(entry(plain.get(name))), tuple(rest), value) if rest else value
-    if below is msgspec.UNSET:
-        return {other: kept for other, kept in plain.items() if other != name}
-    return {**plain, name: below}
 
 
 def overlap(one: KeyPath, other: KeyPath) -> bool:
@@ -240,24 +190,21 @@ def overlap(one: KeyPath, other: KeyPath) -> bool:
 def directions_in(table: Table) -> tuple[Direction, ...]:
     """Return the directions of everything in a table."""
     found: list[Direction] = []
-    nodes = [(field.node, field.direction) for field in table.fields.values()]
-    if table.others is not None:
-        nodes.append((table.others.value, None))
-    for node, direction in nodes:
-        below = node.value if isinstance(node, Names) and direction is None else node
-        if isinstance(below, Table):
-            found += directions_in(below)
-        else:
-            found.append(NEEDS_TRUST if direction is None else direction)
+    others = () if table.others is None else (Field(node=table.others.value),)
+    for field in (*table.fields.values(), *others):
+        match field:
+            case Field(node=(Table() as below) | Names(value=Table() as below), direction=None):
+                found += directions_in(below)
+            case _:
+                found.append(direction_of(field))
     return tuple(found)
 
 
-def field_in(table: Table, name: str) -> tuple[Node, Direction | None]:
-    """Return the schema of a name in a table, and the direction declared for all of it."""
-    field = table.fields.get(name)
-    if field is not None:
-        return field.node, field.direction
-    return (Free() if table.others is None else table.others.value), None
+def field_in(node: Table | Names, name: str) -> Field:
+    """Return the schema of a name in a table."""
+    if isinstance(node, Names):
+        return Field(node=node.value, is_entry=True)
+    return node.fields.get(name) or Field(node=Free() if node.others is None else node.others.value)
 
 
 _SHOWN = 5
@@ -336,13 +283,11 @@ def resolve_trusted(layers: Sequence[Layer], root: str, accepted: Accepted = fro
 
 def without_lapsing(after: Resolved, before: Resolved) -> Resolved:
     """Return what a conversation keeps of `after`: without what it loosens of consent and access over `before`."""
-    walk = Restriction(_unheard, "", lapsing=True)
-    paths = [unit.path for layer in after.layers for unit in _units_of(layer.change, APP, (), lapses)]
-    plain = walk.restricted(after.plain, before.plain, paths)
+    plain = Restriction(_ignore_note, "", lapsing=True).restricted(after.plain, before.plain)
     return after if plain is after.plain else replace(after, config=config_from(plain), plain=plain)
 
 
-def _unheard(path: KeyPath, value: Any, *, needed: bool = False, own: bool = False) -> None:
+def _ignore_note(path: KeyPath, value: Any, *, needed: bool = False, own: bool = False) -> None:
     del path, value, needed, own
 
 
@@ -373,16 +318,14 @@ def _restricted(layers: Sequence[Layer], root: str) -> Resolved:
     resolved = resolve(inside)
     own = [layer for layer in inside if not layer.foreign]
     units = [(layer.origin, unit) for layer in inside if layer.foreign for unit in _units(layer)]
-    paths = [unit.path for _, unit in units]
 
     def note(path: KeyPath, value: Any, *, needed: bool = False, own: bool = False) -> None:
         key = key_text(path)
         said = [(origin, unit.mark(key)) for origin, unit in units if overlap(unit.path, path)]
         found.append(_ignored(said, path, value, needed=needed, is_own=own))
 
-    plain = Restriction(note, root).restricted(
-        resolved.plain, applied(merge_all(map(_own_change, inside)), lenient=True), paths
-    )
+    users = applied(merge_all(map(_own_change, inside)), lenient=True)
+    plain = Restriction(note, root).restricted(resolved.plain, users)
     if plain is not resolved.plain:
         origins = _origins(resolved.origins, found, origins_of(own))
         resolved = replace(resolved, config=config_from(plain), plain=plain, origins=origins)
@@ -393,7 +336,7 @@ def _own_change(layer: Layer) -> MapChange:
     """Return the part of a layer that counts as the user's: of a foreign conversation, only the model."""
     if not layer.foreign:
         return layer.change
-    model = [unit for unit in _units_of(layer.change, APP, (), _is_sensitive) if unit.path == MODEL]
+    model = [unit for unit in _units_of(layer.change, APP, ()) if unit.path == MODEL]
     return _joined(model) if layer.origin.kind == "conversation" else MapChange()
 
 
@@ -461,40 +404,33 @@ def _origins(
 
 def _units(layer: Layer) -> list[_Unit]:
     """Return the units of a layer that affect consent, access, addresses or what runs."""
-    units = _units_of(layer.change, APP, (), _is_sensitive)
+    units = _units_of(layer.change, APP, ())
     if layer.origin.kind == "conversation":
         return [unit for unit in units if unit.path != MODEL]
     return list(units)
 
 
-def _units_of(change: MapChange, table: Table, path: KeyPath, counts: Callable[[Direction], bool]) -> Iterator[_Unit]:
+def _units_of(change: MapChange, table: Table, path: KeyPath) -> Iterator[_Unit]:
     for name, below in change.entries.items():
         at = (*path, name)
-        node, direction = field_in(table, name)
+        field = field_in(table, name)
         is_whole = at == TOOLS or len(at) >= _NAMED
-        if isinstance(node, Table) and isinstance(below, MapChange) and not (below.replace or is_whole):
-            yield from _units_of(below, node, at, counts)
-        elif _touches(node, direction, below, counts):
+        if isinstance(field.node, Table) and isinstance(below, MapChange) and not (below.replace or is_whole):
+            yield from _units_of(below, field.node, at)
+        elif _is_sensitive(field, below):
             yield _Unit(at, below)
 
 
-def _touches(node: Node, direction: Direction | None, change: Change, counts: Callable[[Direction], bool]) -> bool:
-    """Return whether a change affects a setting whose direction `counts`."""
-    match node:
-        case Table() if isinstance(change, MapChange) and not change.replace:
-            return any(_touches(*field_in(node, name), below, counts) for name, below in change.entries.items())
-        case Table():
-            return any(counts(each) for each in directions_in(node))
-        case Names(value=Table() as value) if direction is None:
-            if not isinstance(change, MapChange) or change.replace:
-                return any(counts(each) for each in directions_in(value))
-            return any(_touches(value, None, below, counts) for below in change.entries.values())
+def _is_sensitive(field: Field, change: Change) -> bool:
+    """Return whether a change affects a setting that is not neutral."""
+    match field:
+        case Field(node=(Table() | Names(value=Table())) as node, direction=None):
+            if isinstance(change, MapChange) and not change.replace:
+                return any(_is_sensitive(field_in(node, name), below) for name, below in change.entries.items())
+            table = node if isinstance(node, Table) else node.value
+            return isinstance(table, Table) and any(each != NEUTRAL for each in directions_in(table))
         case _:
-            return counts(NEEDS_TRUST if direction is None else direction)
-
-
-def _is_sensitive(direction: Direction) -> bool:
-    return direction != NEUTRAL
+            return direction_of(field) != NEUTRAL
 
 
 def _joined(units: Sequence[_Unit]) -> MapChange:

@@ -16,7 +16,7 @@ JsonObject = dict[str, Any]
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"):
-    """What every line has. `at` is RFC 3339, UTC."""
+    """The fields of every line. `at` is RFC 3339, UTC."""
 
     id: str = ""
     at: str = ""
@@ -50,7 +50,7 @@ class TurnStart(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="turn_
 
 
 class ChatRequest(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="chat_request"):
-    """What the user asks, with the snapshots attached at this turn.
+    """A message of the user, with the snapshots attached at this turn.
 
     `attachments` are the declarations that were resolved for it, in the form in which they are configured.
     """
@@ -63,7 +63,7 @@ class ChatRequest(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="cha
 
 
 class RequestContext(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="request_context"):
-    """What a request holds besides the stream, from here on. `tools` is canonical JSON, `renderer` a version."""
+    """The parts of later requests that are not in the stream. `tools` is canonical JSON, `renderer` a version."""
 
     provider: str
     model: str
@@ -76,8 +76,8 @@ class RequestContext(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="
 class ChatResponse(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="chat_response"):
     """A piece of the answer: exactly one of `message`, `reasoning` and `data`.
 
-    `data` is structured output. Where what came is not just the JSON of a value, `text` is what came: `data` is the
-    value that stands in it, or where there is none the same text. `metadata` is opaque and belongs to the provider and
+    `data` is structured output. If the model sent more than the JSON of a value, `text` is all of it, and `data`
+    is the value in it, or the same text if it has none. `metadata` is opaque and belongs to the provider and
     model that it names under `provider` and `model`.
     """
 
@@ -101,9 +101,9 @@ class ToolCallRequest(Entry, frozen=True, kw_only=True, omit_defaults=True, tag=
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a stand-in says of a tool's response without reading it.
+    """The facts that a digest or a status line states about a tool result.
 
-    `lines` is a range such as `10-200`, of a file that has `total_lines`. What was fetched has a `url`, perhaps a
+    `lines` is a range such as `10-200`, of a file that has `total_lines`. A fetched page has a `url`, perhaps a
     `title`, and over HTTP a `status`. `evidence` are lines of the content without secrets: errors, failed tests,
     matches.
     """
@@ -136,7 +136,7 @@ class ToolCallResponse(Entry, frozen=True, kw_only=True, omit_defaults=True, tag
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a tool wants to know. `options` are the choices of a `select`."""
+    """A question of a tool. `options` are the choices of a `select`."""
 
     id: str
     text: str
@@ -176,7 +176,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def add_usage(one: Usage, other: Usage) -> Usage:
-    """The tokens of both."""
+    """Return the tokens of both."""
     return Usage(
         input=one.input + other.input,
         output=one.output + other.output,
@@ -252,10 +252,10 @@ class SummaryChunk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class SummaryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The text that stands for whole turns; `state` is its typed form.
+    """The summary that replaces whole turns; `state` is its typed form.
 
-    `model` wrote it and reported `usage`. `kept` are texts that it names by their handles and that stand nowhere else
-    in the log. `chunks` are what a later summary of more turns need not have read again.
+    `model` wrote it and reported `usage`. `kept` are texts that it names by their handles and that are nowhere else in
+    the log. `chunks` need not be read again for a later summary of more turns.
     """
 
     text: str
@@ -267,7 +267,7 @@ class SummaryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class ToolCallPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What happens to tool calls. `request` and `response` say which half a strip concerns."""
+    """The policy for tool calls. `request` and `response` select the halves that are stripped."""
 
     policy: Literal["strip", "digest", "omit"]
     request: bool = False
@@ -275,7 +275,7 @@ class ToolCallPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class ToolOverride(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A tool's own wish, resolved when the overlay was made (RFD D17)."""
+    """A tool's own policy, resolved when the overlay was made (RFD D17)."""
 
     request: Literal["keep", "strip"] | None = None
     response: Literal["keep", "strip"] | None = None
@@ -285,9 +285,9 @@ class Compaction(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="comp
     """An overlay over turns `from_turn`..`to_turn` (0-based, inclusive; RFD 064).
 
     `from_id` and `to_id`, entry ids of the `turn_start`s, win over the numbers. `to_cycle` (0-based, inclusive) ends
-    the range inside turn `to_turn`. An absent policy means: no opinion. `facts` are of responses that were recorded
+    the range inside turn `to_turn`. An absent policy changes nothing. `facts` are of responses that were recorded
     without evidence, by the ids of their entries: a digest shows them. `kept` are the ids of calls and results that
-    `tool_calls` leaves alone.
+    `tool_calls` does not change.
     """
 
     from_turn: int
@@ -361,7 +361,7 @@ class UnwritableEntryError(JpError):
 
 
 def encode(entry: AnyEntry) -> bytes:
-    """One line, without its newline. An unknown entry comes out as it came in.
+    """Return one line, without its newline. An unknown entry comes out as it came in.
 
     Raises:
         UnwritableEntryError: it holds surrogates (bytes of a file name or an argument that are no UTF-8), or is nested

@@ -57,7 +57,7 @@ class Extract(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def turn_numbers(entries: Iterable[AnyEntry]) -> list[int]:
-    """For each entry the turn in which it stands, as `turns_of` numbers them; -1 before any.
+    """Return the number of each entry's turn, as `turns_of` numbers them; -1 before any.
 
     What is no event counts to the turn before it.
     """
@@ -81,7 +81,7 @@ def extract(entries: Sequence[AnyEntry], turns: TurnRange, compactions: Sequence
     """
     numbers = turn_numbers(entries)
     chosen = _with_rejections(list(_chosen(entries, numbers, turns, compactions)), entries)
-    chosen = _without_strange_references(chosen)
+    chosen = _without_dangling_references(chosen)
     if turns.first > 0:
         start = numbers.index(turns.first)
         chosen = _with_context(chosen, entries[:start])
@@ -107,12 +107,12 @@ def _chosen(
 
 
 def _belongs(entry: AnyEntry, position: int, end: int) -> bool:
-    """Whether an entry that stands in the range goes with it."""
+    """Return whether an entry in the range belongs to it."""
     return not isinstance(entry, Header) and (position < end or not isinstance(entry, ConfigDelta))
 
 
 def _end_of(entries: Sequence[AnyEntry], numbers: Sequence[int], last: int) -> int:
-    """Where the turn `last` ends: after its last event, or with the stream where it is the last of all."""
+    """Return the position at which the turn `last` ends: after its last event, or with the stream."""
     if numbers[-1] <= last:
         return len(entries)
     end = numbers.index(last + 1)
@@ -131,7 +131,7 @@ def _deltas_before(entries: Sequence[AnyEntry], numbers: Sequence[int], first: i
 
 
 def _with_context(chosen: list[AnyEntry], before: Sequence[AnyEntry]) -> list[AnyEntry]:
-    """The entries with the `request_context` in force where they start, unless they say one before any answer."""
+    """Add the `request_context` in force at the start, unless the entries have one before any answer."""
     in_force = next((entry for entry in reversed(before) if isinstance(entry, RequestContext)), None)
     for entry in chosen:
         if isinstance(entry, ChatResponse | ToolCallRequest | CycleEnd):
@@ -142,7 +142,7 @@ def _with_context(chosen: list[AnyEntry], before: Sequence[AnyEntry]) -> list[An
 
 
 def _with_whole_digests(chosen: list[AnyEntry], entries: Sequence[AnyEntry]) -> list[AnyEntry]:
-    """The entries with the digests of the first attempt written out: what they build on stays behind."""
+    """Write out the digests of the first attempt, because the entries that they continue are not copied."""
     first, end = next(((at, entry) for at, entry in enumerate(chosen) if isinstance(entry, CycleEnd)), (0, None))
     if end is None:
         return chosen
@@ -159,7 +159,7 @@ def _with_whole_digests(chosen: list[AnyEntry], entries: Sequence[AnyEntry]) -> 
 
 
 def _with_rejections(chosen: list[AnyEntry], entries: Sequence[AnyEntry]) -> list[AnyEntry]:
-    """The entries, the last end of an attempt with what a provider said of them in turns that stay behind."""
+    """Add the rejections that turns which are not copied recorded to the last end of an attempt."""
     known = {entry.id for entry in chosen if isinstance(entry, ChatResponse | ToolCallRequest)}
     said = {identity for entry in chosen if isinstance(entry, CycleEnd) for identity in entry.rejected}
     everything = [identity for entry in entries if isinstance(entry, CycleEnd) for identity in entry.rejected]
@@ -171,8 +171,8 @@ def _with_rejections(chosen: list[AnyEntry], entries: Sequence[AnyEntry]) -> lis
     return [*chosen[:position], replace(end, rejected=(*end.rejected, *missing)), *chosen[position + 1 :]]
 
 
-def _without_strange_references(chosen: list[AnyEntry]) -> list[AnyEntry]:
-    """The entries without references to what is not among them."""
+def _without_dangling_references(chosen: list[AnyEntry]) -> list[AnyEntry]:
+    """Remove references to entries that are not copied."""
     known = {entry.id for entry in chosen if entry.id and not isinstance(entry, Revert)}
     kept: list[AnyEntry] = []
     for entry in chosen:
@@ -195,7 +195,7 @@ def _without_strange_references(chosen: list[AnyEntry]) -> list[AnyEntry]:
 
 
 def _with_own_originals(entries: list[AnyEntry], known: Container[str]) -> list[AnyEntry]:
-    """The entries with their resources referring to copies among them only."""
+    """Make resources refer to copies among the entries only."""
     originals = _Originals(known)
     if all(originals.are_known(entry) for entry in entries):
         return entries
@@ -207,14 +207,14 @@ def _with_own_originals(entries: list[AnyEntry], known: Container[str]) -> list[
 
 
 class _Originals:
-    """Who delivered which content first, of the entries that are `known`."""
+    """The first deliveries of content by the entries that are `known`."""
 
     def __init__(self, known: Container[str]) -> None:
         self._known = known
         self._first: dict[tuple[str, str], str] = {}
 
     def are_known(self, entry: AnyEntry) -> bool:
-        """Whether every entry is there to which the resources of `entry` refer."""
+        """Return whether the resources of `entry` refer to known entries only."""
         return all(
             reference is None or reference in self._known
             for resource in carriers_in(entry)
@@ -223,7 +223,7 @@ class _Originals:
         )
 
     def settle(self, carrier: C, /) -> C:
-        """The carrier with its references to entries that are there, and in full where a diff has lost its base."""
+        """Return the carrier with references to known entries only, in full where a diff has lost its base."""
         if not isinstance(carrier, Resource):
             return carrier
         if carrier.duplicate_of is not None and carrier.duplicate_of not in self._known:

@@ -11,7 +11,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _TIME_CHARS = 10
 _ENTROPY_CHARS = 16
 ENTROPY_BYTES = 10
-"""How many random bytes an entry id takes."""
+"""The random bytes of an entry id."""
 
 _SLUG_CHARS = 60
 _PREFIX = "jp-c"
@@ -34,7 +34,7 @@ def _successor(entry_id: str) -> str:
 
 
 def entry_id(*, milliseconds: int, entropy: bytes, last: str = "") -> str:
-    """A new entry id: 26 characters that sort by time, after `last` even where the clock stood still or went back.
+    """Return a new entry id: 26 characters that sort by time, and after `last` even if the clock went back.
 
     `milliseconds` since the Unix epoch; `entropy` has `ENTROPY_BYTES` bytes. A `last` of another form is ignored, and
     so is the last of all ids, which nothing sorts after.
@@ -65,22 +65,22 @@ class ConversationId(str):
 
     @classmethod
     def at(cls, deciseconds: int) -> ConversationId:
-        """The id of a conversation that was created then."""
+        """Return the id of a conversation that was created at this time."""
         return cls(f"{_PREFIX}{deciseconds}")
 
     @property
     def deciseconds(self) -> int:
-        """When it was created, since the Unix epoch."""
+        """Return the time of its creation, since the Unix epoch."""
         return int(self.digits)
 
     @property
     def digits(self) -> str:
-        """The id as its directory's name starts."""
+        """Return the digits with which the name of its directory begins."""
         return self.removeprefix(_PREFIX)
 
 
 def slug(title: str) -> str:
-    """The words of `title` for a directory's name: at most 60 characters, ASCII, possibly empty."""
+    """Return the words of `title` for a directory's name: at most 60 characters, ASCII, possibly empty."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
     if len(words) <= _SLUG_CHARS:

@@ -10,7 +10,7 @@ import msgspec
 
 _FENCED = re.compile(r"(`{3,}|~{3,})[^\n]*\n(?P<inside>.*)\n[ \t]*\1[`~]*", re.DOTALL)
 _OPENING = re.compile(r'\{\s*["}]|\[\s*(?:["{\[\]]|-?\d|(?:true|false|null)\s*[,\]])')
-"""What may begin an object or an array; other brackets are punctuation."""
+"""The beginning of an object or an array; other brackets are punctuation."""
 
 _KEY = re.compile(r'"\s*:\s*\Z')
 """The name of a member, right before its value."""
@@ -24,16 +24,14 @@ class JsonValue(msgspec.Struct, frozen=True):
 
 
 NoValue = Literal["none", "several", "broken", "repeated"]
-"""Why a text has no value: there is none, there are several, what looks like one is not well formed, or an object in it
-has two members of the same name, so that it is not certain which is meant.
-"""
+"""The reason why a text has no value: none, several, a malformed one, or an object with two members of one name."""
 
 
 def find_json(text: str) -> JsonValue | NoValue:
-    """The one JSON value in `text`: all of it, all of the code fence that it consists of, or an object or an array.
+    """Return the one JSON value in `text`: the whole text, the whole code fence in it, or an object or an array.
 
-    A value that stands there twice is one. Where brackets look like JSON and are not, nothing is taken, for what is
-    well formed inside of them would be a part of what was meant.
+    Two equal values count as one. If brackets look like JSON and are malformed, there is no value: a well-formed
+    value inside of them would be a part only.
     """
     stripped = text.strip().removeprefix("\ufeff")
     fenced = _FENCED.fullmatch(stripped)
@@ -55,7 +53,7 @@ def _decoded(text: str) -> JsonValue | Literal["repeated"] | None:
 
 
 def _repeats(text: str) -> bool:
-    """Whether an object in `text`, which is JSON, has two members of the same name."""
+    """Return whether an object in `text`, which is JSON, has two members of the same name."""
     if "{" not in text:
         return False
     import json
@@ -90,12 +88,12 @@ def _embedded(text: str) -> JsonValue | NoValue:
 
 
 def _closes_more(text: str, pair: str) -> bool:
-    """Whether a bracket is closed that was not opened: the beginning of a value is missing."""
+    """Return whether a bracket is closed that was not opened, so that the beginning of a value is missing."""
     return text.count(pair[1]) > text.count(pair[0])
 
 
 def _values(text: str) -> Iterator[tuple[int, int, JsonValue | Literal["repeated"] | None]]:
-    """The objects and arrays in `text`, one after the other, and where; None for one that is not well formed."""
+    """Yield the start, the end and the value of each object or array in `text`; None for a malformed one."""
     from json import JSONDecoder
 
     decoder = JSONDecoder()

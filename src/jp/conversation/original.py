@@ -27,7 +27,7 @@ from jp.conversation.entries import (
     Unknown,
 )
 from jp.conversation.ids import ENTROPY_BYTES, ConversationId, entry_id
-from jp.conversation.original_events import Asker, Draft, Moment, Surroundings, moment_at, moment_of, read_event
+from jp.conversation.original_events import AskingCall, Draft, EventContext, Moment, moment_at, moment_of, read_event
 from jp.conversation.turns import Turn, turns_of
 from jp.errors import JpError
 
@@ -35,7 +35,7 @@ Kind = Literal["turn", "tool_request", "tool_response", "inquiry_request", "inqu
 
 
 class Link(msgspec.Struct, frozen=True):
-    """An event that takes part: its position in the stream, what it is, and its id (none for the start of a turn)."""
+    """An event that can be paired: its position in the stream, its kind, and its id (none for the start of a turn)."""
 
     position: int
     kind: Kind
@@ -43,7 +43,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 def answered(links: Sequence[Link]) -> dict[int, int]:
-    """The position of its request, by the position of a response or of a question to the user.
+    """Return the position of its request, by the position of a response or of a question to the user.
 
     Of requests with the same id, the oldest in the same turn that is still open is answered; then one that an earlier
     turn left open; then one that comes later. A question belongs to the newest call whose id its own begins with.
@@ -97,7 +97,7 @@ def _askers(links: Sequence[Link]) -> dict[int, int]:
 
 
 def call_of(inquiry: str, calls: dict[str, int]) -> str | None:
-    """The call whose id the id of an inquiry, `<call>.<question>`, begins with: the longest such id of `calls`."""
+    """Return the longest id of `calls` that the id of an inquiry, `<call>.<question>`, begins with."""
     head = inquiry
     while "." in head:
         head = head.rpartition(".")[0]
@@ -107,7 +107,7 @@ def call_of(inquiry: str, calls: dict[str, int]) -> str | None:
 
 
 REMAINDER = "original"
-"""The type of an entry that holds what has no other place: `event`, whole, or `fields` of the entry `of`."""
+"""The type of an entry for everything else: a whole `event`, or `fields` of the entry `of`."""
 
 _MILLISECONDS_A_DECISECOND = 100
 _EPOCH = Moment("1970-01-01T00:00:00.000Z", 0)
@@ -128,21 +128,21 @@ class MalformedOriginalError(JpError):
 
 
 class Settings(Protocol):
-    """What of a conversation's configuration decides what an event means; it follows the events."""
+    """The settings of a conversation that decide the meaning of an event; they follow the events."""
 
     @property
     def provider(self) -> str:
-        """Whom requests go to; empty where that is not known."""
+        """Return the provider of requests; empty if it is not known."""
         ...
 
     @property
     def model(self) -> str:
-        """The provider's name of the model."""
+        """Return the provider's name of the model."""
         ...
 
     @property
     def attachments(self) -> tuple[str, ...]:
-        """What every turn attaches, as it is declared."""
+        """Return the declared attachments of every turn."""
         ...
 
     def change(self, delta: JsonObject) -> JsonObject:
@@ -162,7 +162,7 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Step(msgspec.Struct, frozen=True, kw_only=True):
-    """An event with what becomes of it (None: it is kept whole), and the ids of its entries."""
+    """An event with its draft (None: it is kept whole), and the ids of its entries."""
 
     event: _Event
     draft: Draft | None
@@ -172,10 +172,10 @@ class _Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def convert(data: bytes, conversation: ConversationId, settings: Settings) -> list[AnyEntry]:
-    """The entries of the `events.json` that holds `data`, with a header without a nonce.
+    """Return the entries of the `events.json` that holds `data`, with a header without a nonce.
 
     Every request that begins a turn names the attachments that were declared then: each turn attached all of them.
-    What is declared at the end and named by no request stands in the header.
+    The header has the attachments that are declared at the end and named by no request.
 
     Raises:
         MalformedOriginalError: it is no array of events.
@@ -218,12 +218,12 @@ def _elements(data: bytes) -> list[msgspec.Raw]:
 
 
 def without_mark(data: bytes) -> bytes:
-    """The JSON that a file holds: some editors put a byte order mark before it."""
+    """Return the JSON that a file holds: some editors put a byte order mark before it."""
     return data.removeprefix(codecs.BOM_UTF8)
 
 
 def _what_is_wrong(data: bytes, found: str) -> str:
-    """What `found`, the decoder's words, say of `data`, with the line and the column."""
+    """Return the problem with `data` in words, with line and column; `found` is the decoder's message."""
     if not data.strip():
         return "it is empty"
     place = _BYTE.search(found)
@@ -236,7 +236,7 @@ def _what_is_wrong(data: bytes, found: str) -> str:
 
 
 def _place(data: bytes, offset: int) -> str:
-    """Where the byte at `offset` stands, line and column counted from 1."""
+    """Return the line and the column of the byte at `offset`, counted from 1."""
     before = data[:offset].decode("utf-8", "replace")
     return f"line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
 
@@ -269,12 +269,12 @@ def _links(events: Sequence[_Event]) -> Iterator[Link]:
 def _drafts(
     events: Sequence[_Event], requests: Mapping[int, int], settings: Settings
 ) -> Iterator[tuple[_Event, Draft | None]]:
-    """What becomes of each event; `settings` follow."""
+    """Yield each event with its draft; `settings` follow the events."""
     has_asked = False
     for event in events:
         if event.begins or event.type == "turn_start":
             has_asked = False
-        around = Surroundings(
+        around = EventContext(
             provider=settings.provider,
             model=settings.model,
             attachments=() if has_asked else settings.attachments,
@@ -285,7 +285,7 @@ def _drafts(
 
 
 def _spelled(draft: Draft | None, settings: Settings) -> Draft | None:
-    """A delta in jp's spelling, with what it was spelled otherwise; anything else as it is."""
+    """Return a delta in jp's spelling, with the values that differ as its remainder; other drafts as they are."""
     if draft is None or not isinstance(draft.entry, ConfigDelta):
         return draft
     delta = draft.entry.delta
@@ -296,7 +296,7 @@ def _spelled(draft: Draft | None, settings: Settings) -> Draft | None:
 
 
 def _differing(old: JsonObject, new: JsonObject) -> JsonObject:
-    """The values of `old` that `new` has not."""
+    """Return the values of `old` that `new` does not have."""
     found: JsonObject = {}
     for name, value in old.items():
         other: Any = new.get(name)
@@ -308,11 +308,11 @@ def _differing(old: JsonObject, new: JsonObject) -> JsonObject:
     return found
 
 
-def _asker(event: _Event, events: Sequence[_Event], requests: Mapping[int, int]) -> Asker | None:
+def _asker(event: _Event, events: Sequence[_Event], requests: Mapping[int, int]) -> AskingCall | None:
     if event.type != "inquiry_request" or event.position not in requests:
         return None
     call = events[requests[event.position]].fields
-    return Asker(call_id=call["id"], tool=call.get("name", ""))
+    return AskingCall(call_id=call["id"], tool=call.get("name", ""))
 
 
 class _Stamps:
@@ -332,7 +332,7 @@ class _Stamps:
         )
 
     def step(self, event: _Event, draft: Draft | None) -> _Step:
-        """The ids of the entries that an event becomes."""
+        """Return the ids of the entries that an event becomes."""
         turn_id = self._take(f"{event.position} turn", event.raw, event.moment) if event.begins else ""
         identity = self._take(f"{event.position}", event.raw, event.moment)
         has_rest = draft is not None and bool(draft.remainder)
@@ -346,7 +346,7 @@ class _Stamps:
 
 
 def _entry(step: _Step, steps: Sequence[_Step], requests: Mapping[int, int]) -> AnyEntry:
-    """The entry that an event becomes, with its stamps and the id of the entry that it answers."""
+    """Return the entry that an event becomes, with its stamps and the id of the entry that it answers."""
     event, draft = step.event, step.draft
     if draft is None:
         raw = msgspec.Raw(msgspec.json.format(event.raw, indent=-1))
@@ -373,7 +373,7 @@ def _remainder(identity: str, at: str, content: JsonObject) -> Unknown:
 
 
 def _with_our_turns(entries: list[AnyEntry], events: Mapping[str, _Event]) -> list[AnyEntry]:
-    """The entries, with compactions that say their range by the turns of this stream.
+    """Return the entries, with compactions that say their range by the turns of this stream.
 
     What stands before the first `turn_start` is one turn to the original. `events` are by the ids of their entries.
     """
@@ -388,7 +388,7 @@ def _with_our_turns(entries: list[AnyEntry], events: Mapping[str, _Event]) -> li
 
 
 def _their_turns(events: Mapping[str, _Event]) -> dict[str, int]:
-    """How the original counts: a `turn_start` opens a turn where the one before it holds something."""
+    """Return the turns as the original counts them: a `turn_start` opens one if the one before it is not empty."""
     found: dict[str, int] = {}
     number, holds = 0, False
     for identity, event in events.items():

@@ -57,7 +57,7 @@ def moment_of(text: object) -> Moment | None:
 
 
 def moment_at(milliseconds: int) -> Moment | None:
-    """The moment that many milliseconds after the Unix epoch; None past the year 9999."""
+    """Return the moment at so many milliseconds after the Unix epoch; None past the year 9999."""
     try:
         utc = datetime.fromtimestamp(milliseconds // _MILLISECONDS_A_SECOND, UTC)
     except (ValueError, OverflowError, OSError):
@@ -72,7 +72,7 @@ def _milliseconds(moment: datetime) -> int:
 
 
 def decoded_text(stored: str) -> str:
-    """The text that is stored as base64, in the standard alphabet or the URL-safe one; what is none stays as it is."""
+    """Return the text that is stored as base64, in the standard or the URL-safe alphabet; other text as it is."""
     return stored if (found := _decoded(stored)) is None else found
 
 
@@ -84,7 +84,7 @@ def _decoded(stored: str) -> str | None:
 
 
 def decoded_values(value: Any) -> Any:
-    """`value` with every string in it decoded; the keys of objects are plain."""
+    """Return `value` with every string in it decoded; the keys of objects are plain."""
     match value:
         case str():
             return decoded_text(value)
@@ -97,10 +97,10 @@ def decoded_values(value: Any) -> Any:
 
 
 def decoded_metadata(metadata: JsonObject, *, provider: str, model: str) -> JsonObject:
-    """An event's metadata, as entries have it: what belongs to `provider` and `model` under its own short names.
+    """Return an event's metadata in the form of entries: short names for that of `provider` and `model`.
 
-    Signatures were encoded anew whenever some old versions stored them, and rendered arguments are encoded before they
-    are stored.
+    Some old versions encoded signatures again whenever they stored them, and rendered arguments are encoded before
+    they are stored.
     """
     found: JsonObject = {}
     prefix = f"{provider}_"
@@ -131,7 +131,7 @@ def _metadata_value(name: str, stored: Any) -> Any:
 
 
 def _innermost(text: str) -> str:
-    """A signature without what was put around it: it is base64 itself, of bytes that mean nothing to us."""
+    """Return a signature without repeated encodings: it is base64 itself, of opaque bytes."""
     for _ in range(_DEEPEST):
         below = _decoded(text)
         if not below or not _is_base64(below):
@@ -173,24 +173,24 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     remainder: JsonObject
 
 
-class Asker(msgspec.Struct, frozen=True, kw_only=True):
+class AskingCall(msgspec.Struct, frozen=True, kw_only=True):
     """The call of a tool that asks its user: the provider's id, and the tool."""
 
     call_id: str = ""
     tool: str = ""
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What an event does not say itself: who was asked, what its turn attaches, which call asks."""
+class EventContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Context of an event: the model of the request, the attachments of its turn, and the call that asks."""
 
     provider: str = ""
     model: str = ""
     attachments: tuple[str, ...] = ()
-    asker: Asker | None = None
+    asker: AskingCall | None = None
 
 
-def read_event(kind: str, fields: JsonObject, around: Surroundings) -> Draft | None:
-    """The entry for an event of the type `kind`; None where it is none of ours, or lacks what it needs."""
+def read_event(kind: str, fields: JsonObject, around: EventContext) -> Draft | None:
+    """Return the draft of an event of the type `kind`; None if jp has no such entry, or a field is missing."""
     reader = _READERS.get(kind)
     if reader is None:
         return None
@@ -202,7 +202,7 @@ def read_event(kind: str, fields: JsonObject, around: Surroundings) -> Draft | N
 class _Fields:
     """The fields of an event that were not taken yet."""
 
-    def __init__(self, fields: JsonObject, around: Surroundings) -> None:
+    def __init__(self, fields: JsonObject, around: EventContext) -> None:
         self._left = dict(fields)
         metadata = self.take_object("metadata")
         self._metadata = (
@@ -213,7 +213,7 @@ class _Fields:
         return name in self._left
 
     def take(self, name: str, kind: type[T]) -> T | None:
-        """A field of this type, no field any more; None where there is none, and one of another type stays."""
+        """Take a field of this type; None if there is none, and a field of another type stays."""
         value = self._left.get(name)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             return None
@@ -250,11 +250,11 @@ class _Fields:
         return self._left if self._metadata is None else {**self._left, "metadata": self._metadata}
 
 
-def _turn_start(fields: _Fields, around: Surroundings) -> TurnStart:
+def _turn_start(fields: _Fields, around: EventContext) -> TurnStart:
     return TurnStart()
 
 
-def _chat_request(fields: _Fields, around: Surroundings) -> ChatRequest | None:
+def _chat_request(fields: _Fields, around: EventContext) -> ChatRequest | None:
     content = fields.take("content", str)
     if content is None:
         return None
@@ -266,7 +266,7 @@ def _chat_request(fields: _Fields, around: Surroundings) -> ChatRequest | None:
     )
 
 
-def _chat_response(fields: _Fields, around: Surroundings) -> ChatResponse | None:
+def _chat_response(fields: _Fields, around: EventContext) -> ChatResponse | None:
     if (message := fields.take("message", str)) is not None:
         return ChatResponse(message=message, metadata=fields.take_metadata())
     if (reasoning := fields.take("reasoning", str)) is not None:
@@ -276,7 +276,7 @@ def _chat_response(fields: _Fields, around: Surroundings) -> ChatResponse | None
     return None
 
 
-def _tool_call_request(fields: _Fields, around: Surroundings) -> ToolCallRequest | None:
+def _tool_call_request(fields: _Fields, around: EventContext) -> ToolCallRequest | None:
     call_id, name = fields.take("id", str), fields.take("name", str)
     if call_id is None or name is None:
         return None
@@ -287,7 +287,7 @@ def _tool_call_request(fields: _Fields, around: Surroundings) -> ToolCallRequest
     )
 
 
-def _tool_call_response(fields: _Fields, around: Surroundings) -> ToolCallResponse | None:
+def _tool_call_response(fields: _Fields, around: EventContext) -> ToolCallResponse | None:
     call_id, content = fields.take("id", str), fields.take("content", str)
     if call_id is None or content is None:
         return None
@@ -302,7 +302,7 @@ _KINDS: Mapping[object, Literal["boolean", "select", "text"]] = {
 }
 
 
-def _inquiry_request(fields: _Fields, around: Surroundings) -> InquiryRequest | None:
+def _inquiry_request(fields: _Fields, around: EventContext) -> InquiryRequest | None:
     identity, asked = fields.take("id", str), fields.take_object("question")
     if identity is None or asked is None:
         return None
@@ -346,7 +346,7 @@ def _option_text(option: Any) -> str:
 
 
 def _as_asked(question: Question) -> JsonObject:
-    """The question as the original writes it, as far as it has a place here."""
+    """Return the question in the form of the original."""
     answer: JsonObject = {"type": question.kind}
     if question.kind == "select":
         answer["options"] = [{"value": option} for option in question.options]
@@ -354,20 +354,20 @@ def _as_asked(question: Question) -> JsonObject:
     return asked if question.default is None else {**asked, "default": question.default}
 
 
-def _inquiry_response(fields: _Fields, around: Surroundings) -> InquiryResponse | None:
+def _inquiry_response(fields: _Fields, around: EventContext) -> InquiryResponse | None:
     identity = fields.take("id", str)
     if identity is None or not fields.has("answer"):
         return None
     return InquiryResponse(request=identity, answer=fields.take_any("answer"), answered_by="unknown")
 
 
-def _config_delta(fields: _Fields, around: Surroundings) -> ConfigDelta | None:
-    """Of the oldest form, the configuration stands in the event itself."""
+def _config_delta(fields: _Fields, around: EventContext) -> ConfigDelta | None:
+    """Read a delta. In the oldest form, the event itself is the configuration."""
     delta = fields.take_object("delta") if fields.has("delta") else fields.take_all()
     return None if delta is None else ConfigDelta(delta=delta)
 
 
-def _compaction(fields: _Fields, around: Surroundings) -> Compaction | None:
+def _compaction(fields: _Fields, around: EventContext) -> Compaction | None:
     first, last = fields.take("from_turn", int), fields.take("to_turn", int)
     if first is None or last is None:
         return None
@@ -417,7 +417,7 @@ def _tool_calls(fields: _Fields) -> ToolCallPolicy | None:
             return None
 
 
-_READERS: Mapping[str, Callable[[_Fields, Surroundings], DraftEntry | None]] = {
+_READERS: Mapping[str, Callable[[_Fields, EventContext], DraftEntry | None]] = {
     "turn_start": _turn_start,
     "chat_request": _chat_request,
     "chat_response": _chat_response,

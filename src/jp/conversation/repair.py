@@ -1,4 +1,4 @@
-"""Closing what a crash left open, by appending: a provider accepts no call without a response."""
+"""Repair of a log after a crash, by appending: a provider accepts no call without a response."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jp.conversation.turns import Attempt, Cycle, Turn, cycles_of, turns_of, und
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True):
-    """What to append, in order, and what to tell the user."""
+    """Entries to append, in order, and notices for the user."""
 
     entries: tuple[ToolCallResponse, ...] = ()
     notices: tuple[str, ...] = ()
@@ -26,11 +26,11 @@ _answer_decoder = msgspec.json.Decoder(_Answer)
 
 
 def repair(entries: Sequence[AnyEntry]) -> Repair:
-    """Find what the last writer of a stream left open.
+    """Return the responses that are missing because the last writer of a stream died.
 
     A call without a response gets one that reports an error: that its effects are unknown, or where its attempt has no
     end in the log, or was stopped, that it did not run. Calls of attempts that failed or were refused were never run
-    and are not projected, so they need none. A last turn that stopped before its end is only told of.
+    and are not projected, so they need none. A last turn that stopped before its end gets a notice only.
     """
     answered = set(_answered(entries))
     turns = turns_of(entries)
@@ -61,7 +61,7 @@ def repair(entries: Sequence[AnyEntry]) -> Repair:
 
 
 def _unfinished(last: Cycle, entries: Iterable[AnyEntry]) -> Iterator[str]:
-    """What is said of a stream whose last cycle is no end of a turn, and in which every call has its response."""
+    """Yield notices about a stream whose last cycle does not end a turn, and in which every call has its response."""
     if last.requests and not last.attempts:
         yield "the last turn ended before an answer came: its request stays (`jp conversation undo` takes it back)"
     elif _is_unfinished(last) and any(isinstance(entry, RequestContext) for entry in entries):
@@ -70,9 +70,9 @@ def _unfinished(last: Cycle, entries: Iterable[AnyEntry]) -> Iterator[str]:
 
 
 def _is_unfinished(last: Cycle) -> bool:
-    """Whether an attempt has no end, or no request followed what tools responded.
+    """Return whether an attempt has no end, or no request followed what tools responded.
 
-    Responses that say that they are none were written by whoever stopped the turn, or repaired it, and said so.
+    Responses with the content of an interruption were written when the turn was stopped or repaired.
     """
     if last.responses:
         stopped = (INTERRUPTED_CONTENT, NOT_STARTED_CONTENT)
@@ -86,7 +86,7 @@ def _answered(entries: Iterable[AnyEntry]) -> Iterator[str]:
             case ToolCallResponse(request=request):
                 yield request
             case Unknown(type="tool_call_response", raw=raw):
-                # A newer version's response, with a block that this one does not know, is a response all the same.
+                # A newer version's response, with a block that this one does not know, is a response too.
                 yield _request_in(raw)
             case _:
                 pass

@@ -14,11 +14,11 @@ _ENCODED = tuple(chr(byte) if byte in _KEPT else f"%{byte:02X}" for byte in rang
 
 
 def file_uri(path: bytes | str) -> str:
-    """`file://` and the percent-encoded bytes of `path`, which is absolute and free of symlinks.
+    """Return `file://` and the percent-encoded bytes of `path`, which is absolute and free of symlinks.
 
     Unreserved characters (RFC 3986 §2.3) and `/` stay, every other byte becomes `%` and two uppercase digits; so
-    distinct paths have distinct URIs. A `str` is encoded as file names are: surrogates stand for bytes that are not
-    UTF-8. In which case and Unicode form a name is spelled only its directory knows, so that is the caller's part.
+    distinct paths have distinct URIs. A `str` is encoded as file names are: surrogates represent bytes that are not
+    UTF-8. The case and the Unicode form of a name are the caller's part, because only its directory has them.
     """
     raw = path.encode("utf-8", "surrogateescape") if isinstance(path, str) else path
     return "file://" + "".join(map(_ENCODED.__getitem__, raw))
@@ -63,7 +63,7 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Text as it stands in the log: inline, or in the blob store."""
+    """Text of the log: inline, or in the blob store."""
 
     text: str | None = None
     sha256: str | None = msgspec.field(default=None, name="$blob")
@@ -147,7 +147,7 @@ Carrier = Payload | Resource | ImageBlock | AudioBlock
 
 
 def content_of(carrier: Carrier) -> Content:
-    """The content of `carrier`; empty text where a hand edit left none."""
+    """Return the content of `carrier`; empty text where a hand edit left none."""
     if carrier.sha256 is not None:
         chars = None if isinstance(carrier, (ImageBlock, AudioBlock)) else carrier.chars
         lines = None if isinstance(carrier, (ImageBlock, AudioBlock)) else carrier.lines
@@ -159,19 +159,19 @@ def content_of(carrier: Carrier) -> Content:
 
 
 def formatted_of(carrier: Carrier) -> str | None:
-    """What a model is shown in place of the content; None where it is shown the content."""
+    """Return the text that a model is shown in place of the content; None if it is shown the content."""
     return carrier.formatted if isinstance(carrier, (TextBlock, Resource, ImageBlock, AudioBlock)) else None
 
 
 def resource_as_shown(resource: Resource) -> Resource:
-    """`resource` with what a model is shown in place of its content, where that is something else."""
+    """Return `resource` with the content that a model is shown, if it differs."""
     if resource.formatted is None:
         return resource
     return Resource(uri=resource.uri, name=resource.name, title=resource.title, text=resource.formatted)
 
 
 def as_shown(block: Block) -> Block:
-    """`block` with what a model is shown in place of its content, where that is something else."""
+    """Return `block` with the content that a model is shown, if it differs."""
     match block:
         case ResourceBlock(resource=resource):
             return block if resource.formatted is None else ResourceBlock(resource=resource_as_shown(resource))
@@ -184,7 +184,7 @@ def as_shown(block: Block) -> Block:
 
 
 def raw_bytes(content: TextContent | BinaryContent) -> bytes:
-    """What is hashed, counted and stored: text as UTF-8."""
+    """Return the bytes that are hashed, counted and stored: text as UTF-8."""
     match content:
         case TextContent(text=text):
             return text.encode()
@@ -195,7 +195,7 @@ def raw_bytes(content: TextContent | BinaryContent) -> bytes:
 
 
 def checksum(carrier: Carrier) -> str:
-    """The sha256 of the raw content, in hex: the identity of a snapshot (RFD 067)."""
+    """Return the sha256 of the raw content, in hex: the identity of a snapshot (RFD 067)."""
     match content_of(carrier):
         case StoredContent(sha256=sha256):
             return sha256
@@ -204,7 +204,7 @@ def checksum(carrier: Carrier) -> str:
 
 
 def size_in_bytes(carrier: Carrier) -> int:
-    """The size of the raw content."""
+    """Return the size of the raw content."""
     match content_of(carrier):
         case StoredContent(size=size):
             return size
@@ -248,7 +248,7 @@ def mark_of(texts: Sequence[str]) -> str:
         digest.update(text.encode("utf-8", "surrogatepass") + b"\xff")
     digits = digest.hexdigest()
     marks = (digits[start : start + _MARK_DIGITS] for start in range(len(digits) - _MARK_DIGITS))
-    # That a text holds its own checksum, or a part of it, takes longer to bring about than anybody has.
+    # A text that holds a part of its own checksum cannot be found in practice.
     return f"-{next(mark for mark in marks if not any(mark in text.lower() for text in texts))}"
 
 
@@ -259,13 +259,13 @@ def framed(tag: Tag, attributes: Mapping[str, str | None], text: str, mark: str)
 
 
 def escaped(value: str) -> str:
-    """Return `value` as it stands between the quotes of an attribute."""
+    """Return `value` escaped for the quotes of an attribute."""
     for character, entity in _ESCAPES:
         value = value.replace(character, entity)
     return re.sub(_BREAKS, lambda match: f"&#{ord(match[0])};", value)
 
 
 def in_one_line(name: str) -> str:
-    """Return a name as it stands in a line of jp's own words: it neither ends the line nor reads as a tag."""
+    """Return a name for a line of jp's own words: it neither ends the line nor reads as a tag."""
     shown = re.sub(_BREAKS, lambda match: match[0].encode("unicode_escape").decode(), name)
     return re.sub(_TAG, lambda match: f"&lt;{match[0][1:]}", shown)

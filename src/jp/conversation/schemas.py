@@ -1,4 +1,4 @@
-"""JSON Schema: its short form, and where schemas stand inside it. Pure."""
+"""JSON Schema: its short form, and the schemas inside a schema. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jp.errors import UsageError
 from jp.suggestions import closest_names
 
 IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
-"""Keywords whose schemas are about the same value as the schema that they stand in."""
+"""Keywords whose schemas are about the same value as the schema around them."""
 
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
 _LISTED = frozenset({"allOf", "anyOf", "oneOf", "prefixItems", "items"})
@@ -40,7 +40,7 @@ Place = tuple[str, ...]
 
 
 def schemas_in(schema: JsonObject) -> Iterator[tuple[Place, JsonObject]]:
-    """The schemas that stand directly in `schema`, and where. Those that are just `true` or `false` are left out."""
+    """Yield the schemas directly in `schema` with their places, without those that are `true` or `false`."""
     for keyword, value in schema.items():
         for place, member in _members(keyword, value):
             if isinstance(member, dict):
@@ -48,7 +48,7 @@ def schemas_in(schema: JsonObject) -> Iterator[tuple[Place, JsonObject]]:
 
 
 def _members(keyword: str, value: object) -> Iterator[tuple[Place, object]]:
-    """What a keyword holds where it holds schemas."""
+    """Yield the values of a keyword that holds schemas."""
     if isinstance(value, list) and keyword in _LISTED:
         items = cast("list[object]", value)
         yield from (((keyword, str(position)), item) for position, item in enumerate(items))
@@ -60,12 +60,12 @@ def _members(keyword: str, value: object) -> Iterator[tuple[Place, object]]:
 
 
 def pointer(place: Place) -> str:
-    """`place` as a JSON pointer (RFC 6901), empty for the top."""
+    """Return `place` as a JSON pointer (RFC 6901), empty for the top."""
     return "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in place)
 
 
 MAX_DEPTH = 50
-"""How deep objects and arrays may be nested."""
+"""The deepest nesting of objects and arrays."""
 
 _HINT = (
     "a field is `name type: description`, as in `name, ?age int, tags [str]: up to five`; "
@@ -110,7 +110,7 @@ class SchemaSyntaxError(UsageError):
 
 
 def parse_dsl(text: str) -> JsonObject:
-    """The JSON Schema, of type object, that `text` stands for.
+    """Return the JSON Schema, of type object, that `text` is short for.
 
     Raises:
         SchemaSyntaxError: it is malformed.
@@ -133,7 +133,7 @@ class _Parser:
         return schema
 
     def _fields(self) -> JsonObject:
-        """The fields up to the end, or to a closing brace."""
+        """Return the fields up to the end, or to a closing brace."""
         properties: dict[str, JsonObject] = {}
         required: list[str] = []
         self._skip(_SEPARATORS)
@@ -168,14 +168,14 @@ class _Parser:
         return found[0]
 
     def _field(self) -> JsonObject:
-        """What follows a name."""
+        """Return the schema of a field, which follows its name."""
         self._skip(_SPACE)
         schema = {"type": "string"} if self._peek() in {"", ",", "\n", "}", ":"} else self._type()
         self._skip(_SPACE)
         return {**schema, "description": self._description()} if self._take(":") else schema
 
     def _type(self, space: re.Pattern[str] = _SPACE) -> JsonObject:
-        """A type; `space` is what may stand before each `|`."""
+        """Return a type; `space` is allowed before each `|`."""
         options = [self._one()]
         self._skip(space)
         while self._take("|"):
@@ -285,7 +285,7 @@ class _Parser:
 
 
 def _meant(word: str) -> str:
-    """What somebody who wrote `word` for a type may have meant."""
+    """Return a hint on the type that `word` may mean."""
     if word.lower() in _OTHERS:
         return _OTHERS[word.lower()]
     near = closest_names(word, (*_TYPES, *_LONG_NAMES))
@@ -294,7 +294,7 @@ def _meant(word: str) -> str:
 
 
 def _union(options: list[JsonObject]) -> JsonObject:
-    """One of the schemas. Constants are listed together."""
+    """Return one of the schemas. Constants are listed together."""
     if len(options) == 1:
         return _alone(options[0])
     if {} in options:
@@ -315,5 +315,5 @@ def _alone(option: JsonObject) -> JsonObject:
 
 
 def _distinct(values: Iterable[Any]) -> Iterable[Any]:
-    """The values without repetitions; as in JSON, 1 is not true."""
+    """Return the values without repetitions; as in JSON, 1 is not true."""
     return {msgspec.json.encode(value): value for value in values}.values()

@@ -32,11 +32,10 @@ from jp.conversation.resource import (
 
 CachePolicy = Literal["off", "short", "long"]
 Effort = Literal["none", "xlow", "low", "medium", "high", "xhigh", "max"]
-EFFORTS: tuple[Effort, ...] = ("none", "xlow", "low", "medium", "high", "xhigh", "max")
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a model is asked. None means: the provider's default.
+    """Parameters of a request. None means the provider's default.
 
     `reasoning` is `off`, `auto`, an effort, or a budget in tokens. `tool_choice` is `auto`, `none`, `required` or a
     tool's name. `other` goes to the provider as it is. `abilities` are those of the model that the provider listed
@@ -59,9 +58,9 @@ _DEFAULTS = Parameters()
 
 
 def set_parameters(parameters: Parameters) -> JsonObject:
-    """The parameters that differ from their defaults, as JSON.
+    """Return the parameters that differ from their defaults, as JSON.
 
-    Equal ones give equal objects, wherever they came from: msgspec itself leaves out what is identical to a default.
+    Equal ones give equal objects, wherever they came from: msgspec itself omits only values identical to a default.
     """
     plain: JsonObject = msgspec.to_builtins(parameters)
     return {name: value for name, value in plain.items() if getattr(parameters, name) != getattr(_DEFAULTS, name)}
@@ -112,7 +111,7 @@ class UserResource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AssistantText(msgspec.Struct, frozen=True, kw_only=True):
-    """A message of the model, or a summary that stands for turns (`synthetic`)."""
+    """A message of the model, or a summary that replaces turns (`synthetic`)."""
 
     text: str
     turn: int
@@ -221,7 +220,7 @@ def _hold_content(blocks: tuple[Block, ...]) -> bool:
 
 
 def carriers_in(entry: AnyEntry) -> Iterator[Carrier]:
-    """Everything in `entry` that holds content."""
+    """Yield the carriers of content in `entry`."""
     match entry:
         case ChatRequest(resources=resources):
             yield from resources
@@ -239,7 +238,7 @@ def carriers_in(entry: AnyEntry) -> Iterator[Carrier]:
 
 
 def map_carriers(entry: AnyEntry, change: CarrierChange) -> AnyEntry:
-    """`entry` with every carrier changed; the same object where it has none."""
+    """Return `entry` with every carrier changed; the same object where it has none."""
     match entry:
         case ChatRequest(resources=resources) if resources:
             return replace(entry, resources=tuple(change(resource) for resource in resources))
@@ -258,7 +257,7 @@ def map_carriers(entry: AnyEntry, change: CarrierChange) -> AnyEntry:
 
 
 def map_view_carriers(event: ViewEvent, change: CarrierChange) -> ViewEvent:
-    """`event` with every carrier changed; the same object where it has none."""
+    """Return `event` with every carrier changed; the same object where it has none."""
     match event:
         case UserResource(resource=resource):
             return replace(event, resource=change(resource))

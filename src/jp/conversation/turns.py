@@ -28,7 +28,7 @@ from jp.conversation.entries import (
 )
 
 Answer = ChatResponse | ToolCallRequest
-"""What a model produces."""
+"""The entries that a model produces."""
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a compaction stands: after the first `events` entries of turn `turn`, which is -1 before any turn."""
+    """The position of a compaction: after the first `events` entries of turn `turn`, which is -1 before any turn."""
 
     compaction: Compaction
     turn: int
@@ -63,7 +63,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cycle(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked (in a later cycle mostly nothing), every attempt at an answer, and what the tools responded.
+    """The requests (in a later cycle mostly none), every attempt at an answer, and the responses of tools.
 
     `start` is the position of its first entry in its turn.
     """
@@ -104,7 +104,7 @@ class _Divider:
 
 
 def divide(entries: Iterable[AnyEntry]) -> Division:
-    """The turns of a stream. A `turn_start` opens one only where the current one already holds something else."""
+    """Return the turns of a stream. A `turn_start` opens one only if the current one already has other events."""
     divider = _Divider()
     # The frequent ones first: a struct class is slow to say that something is no instance of it.
     for entry in entries:
@@ -129,7 +129,7 @@ def divide(entries: Iterable[AnyEntry]) -> Division:
 
 
 def turns_of(entries: Iterable[AnyEntry]) -> list[Turn]:
-    """The turns of a stream, those that were reverted too."""
+    """Return the turns of a stream, those that were reverted too."""
     return divide(entries).turns
 
 
@@ -144,11 +144,11 @@ class _CycleBuilder:
         self.responses: list[ToolCallResponse] = []
 
     def takes_request(self) -> bool:
-        """Whether nothing was answered yet."""
+        """Return whether nothing was answered yet."""
         return not (self.attempts or self.answers or self.responses)
 
     def takes_answer(self) -> bool:
-        """Whether an answer, or the end of an attempt, still belongs to this cycle."""
+        """Return whether an answer, or the end of an attempt, still belongs to this cycle."""
         if self.answers:
             return True
         end = self.attempts[-1].end if self.attempts else None
@@ -197,7 +197,7 @@ class _TurnBuilder:
 
 
 def cycles_of(turn: Turn) -> list[Cycle]:
-    """The cycles of a turn.
+    """Return the cycles of a turn.
 
     An attempt that ended in `error` is followed by another in the same cycle. Logs that know no `cycle_end` (the
     original's) are cut where an answer follows a tool's response.
@@ -221,15 +221,15 @@ def cycles_of(turn: Turn) -> list[Cycle]:
 
 
 def is_blank(text: str) -> bool:
-    """Whether `text` is empty or white space: nothing that a provider accepts as a message."""
+    """Return whether `text` is empty or white space: nothing that a provider accepts as a message."""
     return not text or text.isspace()
 
 
 def undone(entries: Sequence[AnyEntry]) -> frozenset[str]:
-    """The ids of entries that do not count: turns (by their `turn_start`), compactions, config deltas, reverts.
+    """Return the ids of entries that do not count: turns (by their `turn_start`), compactions, config deltas, reverts.
 
     A revert concerns what stands before it in the log, and counts only where no later revert that counts names it.
-    So the newest one always counts, and whoever undoes a revert restores what it named. An entry without an id
+    So the newest one always counts, and undoing a revert restores what it named. An entry without an id
     cannot be named.
     """
     named: set[str] = set()
@@ -247,7 +247,7 @@ Undoable = TurnStart | Compaction | ConfigDelta
 
 
 def newest_undoable(entries: Sequence[AnyEntry]) -> tuple[Undoable, ...]:
-    """What an undo concerns, in the log's order; empty where there is nothing left to undo."""
+    """Return the entries that an undo concerns, in the log's order; empty if there is nothing to undo."""
     gone = undone(entries)
     standing = [entry for entry in entries if isinstance(entry, Undoable) and entry.id and entry.id not in gone]
     if not standing:
@@ -262,7 +262,7 @@ def newest_undoable(entries: Sequence[AnyEntry]) -> tuple[Undoable, ...]:
 
 
 def newest_undo(entries: Sequence[AnyEntry]) -> Revert | None:
-    """The undo that a redo takes back; None where there is none, or something new was done since."""
+    """Return the undo that a redo takes back; None where there is none, or something new was done since."""
     gone = undone(entries)
     reverts = {entry.id for entry in entries if isinstance(entry, Revert)}
     for entry in reversed(entries):
@@ -274,7 +274,7 @@ def newest_undo(entries: Sequence[AnyEntry]) -> Revert | None:
 
 
 def named_by(revert: Revert, entries: Sequence[AnyEntry]) -> tuple[Undoable, ...]:
-    """What `revert` undid, in the log's order."""
+    """Return the entries that `revert` undid, in the log's order."""
     wanted = set(revert.entries)
     return tuple(entry for entry in entries if isinstance(entry, Undoable) and entry.id in wanted)
 
@@ -318,7 +318,7 @@ class RequestUsage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cache(self) -> str:
-        """How long the provider was asked to keep the prompt: `off`, `short` or `long`."""
+        """Return the requested lifetime of the prompt cache: `off`, `short` or `long`."""
         return "short" if self.context is None else self.context.parameters.get("cache", "short")
 
 
@@ -332,12 +332,12 @@ class TurnUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prompt_tokens(usage: Usage) -> int:
-    """All that went in, wherever it was read from."""
+    """Return the tokens of the prompt, with those of the cache."""
     return usage.input + usage.cache_read + usage.cache_write
 
 
 def usage_by_turn(entries: Sequence[AnyEntry], context: RequestContext | None = None) -> list[TurnUsage]:
-    """The turns of a stream, those that were undone too. `context` is the one in force before `entries`."""
+    """Return the turns of a stream, those that were undone too. `context` is the one in force before `entries`."""
     gone = undone(entries)
     reader = _Reader(context)
     return [
@@ -354,7 +354,7 @@ def usage_by_turn(entries: Sequence[AnyEntry], context: RequestContext | None = 
 
 
 def reported_usage(entries: Sequence[AnyEntry]) -> dict[tuple[int, int, int], Usage]:
-    """What was reported of each request, by its turn, cycle (both from 0) and attempt (from 1)."""
+    """Return the reported usage of each request by its turn, cycle (both from 0) and attempt (from 1)."""
     return {
         (request.turn, request.cycle, request.end.attempt): request.usage
         for turn in usage_by_turn(entries)
@@ -373,7 +373,7 @@ class _Reader:
         self._answered = False
 
     def read(self, turn: Turn) -> Iterator[RequestUsage]:
-        """The requests of the next turn."""
+        """Yield the requests of the next turn."""
         self._cycle, self._answered = -1, False
         for entry in turn.entries:
             match entry:

@@ -25,7 +25,7 @@ from jp.render.theme import (
     look_at,
     usual_style,
 )
-from jp.tool.base import Progressed
+from jp.tool.base import CallProgress
 from jp.turn.ports import Clock, Renderer, ToolNews
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class AnswerRenderer:
 
     def tool(self, event: ToolNews) -> None:
         """Show what happens to a call."""
-        if not isinstance(event, Progressed):  # which is shown as long as nothing else is
+        if not isinstance(event, CallProgress):  # which is shown as long as nothing else is
             self._end_message()
         self._aside.tool(event)
 
@@ -335,7 +335,7 @@ class PausableRenderer:
 
     def tool(self, event: ToolNews) -> None:
         """Show what happens to a call; how far it was while nothing was shown is of no interest afterwards."""
-        if self._held is None or not isinstance(event, Progressed):
+        if self._held is None or not isinstance(event, CallProgress):
             self._show(partial(self._screen.tool, event))
 
     def notice(self, text: str) -> None:

@@ -23,7 +23,7 @@ from jp.render.sanitize import escape_line, one_line, sanitize
 from jp.render.tables import truncate
 from jp.render.theme import StyleOf
 from jp.render.units import count_text, duration_text, size_text
-from jp.tool.base import Inquired, Progressed
+from jp.tool.base import CallProgress, QuestionAnswered
 from jp.turn.ports import CallAnswered, CallMade, ToolNews
 
 _ARGUMENT_WIDTH = 60
@@ -68,7 +68,7 @@ def is_one_line_failure(response: ToolCallResponse) -> bool:
     return len(text.splitlines()) == 1 and one_line(text) == _failure(response)
 
 
-def inquiry_text(event: Inquired) -> str:
+def inquiry_text(event: QuestionAnswered) -> str:
     """Return the question of a call and its answer, in one line: `fs_modify_file: Overwrite it? "yes" (the model)`."""
     who = {"user": "you", "assistant": "the model", "config": "the configuration"}[event.answer.by]
     value = _shortened(_json(event.answer.value), is_whole=False)
@@ -204,9 +204,9 @@ class ToolLines:
         match event:
             case CallMade(call=call):
                 return [ToolLine(text=f"{self._to} {call_text(call)}")]
-            case Inquired():
+            case QuestionAnswered():
                 return [ToolLine(text=f"? {inquiry_text(event)}")]
-            case Progressed():
+            case CallProgress():
                 return []
             case CallAnswered(call=call, response=response):
                 return [self._ending(call, response), *self._result(call, response)]
@@ -215,7 +215,7 @@ class ToolLines:
 
     def _follow(self, event: ToolNews) -> None:
         call = event.call
-        self._progress = f"{one_line(call.name)}: {one_line(event.text)}" if isinstance(event, Progressed) else ""
+        self._progress = f"{one_line(call.name)}: {one_line(event.text)}" if isinstance(event, CallProgress) else ""
         if isinstance(event, CallMade):
             self._running[call.id] = one_line(call.name)
         elif isinstance(event, CallAnswered):

@@ -1,4 +1,4 @@
-"""The tool port: what a tool is, what it returns, who may run it."""
+"""The tool port: tools, their calls and their results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CallOutcome(msgspec.Struct, frozen=True, kw_only=True):
     denied: bool = False
 
 
-class Inquired(msgspec.Struct, frozen=True, kw_only=True):
+class QuestionAnswered(msgspec.Struct, frozen=True, kw_only=True):
     """A tool asked something while it ran, and it was answered."""
 
     call: ToolCallRequest
@@ -54,14 +54,14 @@ class Inquired(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer
 
 
-class Progressed(msgspec.Struct, frozen=True, kw_only=True):
+class CallProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A tool says how far it is."""
 
     call: ToolCallRequest
     text: str
 
 
-ToolEvent = CallStarted | Progressed | Inquired | CallOutcome
+ToolEvent = CallStarted | CallProgress | QuestionAnswered | CallOutcome
 """Events while calls run."""
 
 
@@ -94,7 +94,7 @@ class Inquirer(Protocol):
         ...
 
 
-class NobodyToAsk:
+class NoInquirer:
     """An inquirer that has no answer."""
 
     async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
@@ -104,7 +104,7 @@ class NobodyToAsk:
 
 
 class Stream(Protocol):
-    """The log of the conversation in which a call is made, as it stands while the call runs."""
+    """The log of the conversation in which a call is made, while the call runs."""
 
     @property
     def entries(self) -> Sequence[AnyEntry]:
@@ -140,7 +140,7 @@ class NoStream:
 
     @property
     def entries(self) -> Sequence[AnyEntry]:
-        """None."""
+        """Return no entries."""
         return ()
 
     def load(self, carrier: C, /) -> C:
@@ -164,7 +164,7 @@ class ToolInvocation(msgspec.Struct, frozen=True, kw_only=True):
     arguments: JsonObject
     root: Path
     settings: ToolConfig = ToolConfig()
-    inquirer: Inquirer = NobodyToAsk()
+    inquirer: Inquirer = NoInquirer()
     progress: Callable[[str], None] = _ignore
     notice: Callable[[str], None] = _ignore
     log: Callable[[str], None] = _ignore
@@ -177,7 +177,7 @@ class Tool(Protocol):
 
     @property
     def definition(self) -> ToolDefinition:
-        """Return what the model is told of it."""
+        """Return the definition for the model."""
         ...
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
@@ -208,12 +208,12 @@ class Confined(Protocol):
 
 
 @runtime_checkable
-class KeepsTime(Protocol):
+class OwnTimeout(Protocol):
     """A tool that heeds `timeout_secs` itself, so that what it has said until then is not lost."""
 
     @property
     def keeps_time(self) -> bool:
-        """True."""
+        """Return True."""
         ...
 
 
@@ -242,7 +242,7 @@ class Delivery(Protocol):
     """Makes of what a tool returned what is recorded: bounded, and marked where it was delivered before. Pure."""
 
     def __call__(self, configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
-        """`entries` is the stream as it is stored, the call's turn and its earlier results included."""
+        """Return the output to record. `entries` is the stored stream, with the call's turn and its earlier results."""
         ...
 
 
@@ -262,7 +262,7 @@ def other_than_text(output: ToolOutput) -> int:
 
 
 def with_text(output: ToolOutput, text: str) -> ToolOutput:
-    """`output` with `text` in place of its own; what is no text stays. What was recorded of it is not known of this."""
+    """Return `output` with `text` in place of its own, without its facts; blocks other than text stay."""
     if text == text_of(output):
         return output
     others = tuple(block for block in output.content if _text(block) is None)

@@ -50,51 +50,55 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     limits: str = ""
 
 
-class Granted(msgspec.Struct, frozen=True, kw_only=True):
+class Approval(msgspec.Struct, frozen=True, kw_only=True):
     """Yes. `remember`: also to each such call of this turn."""
 
     remember: bool = False
 
 
-class Declined(msgspec.Struct, frozen=True, kw_only=True):
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """No, perhaps with a `reason`. `remember`: also to each such call of this turn."""
 
     reason: str = ""
     remember: bool = False
 
 
-class Edited(msgspec.Struct, frozen=True, kw_only=True):
+class EditedArguments(msgspec.Struct, frozen=True, kw_only=True):
     """Other arguments, in which there are no problems."""
 
     arguments: JsonObject
 
 
-class Replaced(msgspec.Struct, frozen=True, kw_only=True):
+class ReplacedText(msgspec.Struct, frozen=True, kw_only=True):
     """Another text in place of a result's."""
 
     text: str
 
 
-class Nobody(msgspec.Struct, frozen=True):
+class NoApprover(msgspec.Struct, frozen=True):
     """It turns out that nobody can be asked."""
 
 
 class Approver(Protocol):
     """Asks a person, one question after the other."""
 
-    async def approve(self, proposal: Proposal) -> Granted | Declined | Edited | Nobody:
+    async def approve(self, proposal: Proposal) -> Approval | Refusal | EditedArguments | NoApprover:
         """Ask whether a call may run."""
         ...
 
-    async def edit(self, proposal: Proposal) -> Granted | Declined | Edited | Nobody:
+    async def edit(self, proposal: Proposal) -> Approval | Refusal | EditedArguments | NoApprover:
         """Have the arguments of a call edited, and where that comes to nothing, ask."""
         ...
 
-    async def deliver(self, call: ToolCallRequest, output: ToolOutput) -> Granted | Declined | Replaced | Nobody:
+    async def deliver(
+        self, call: ToolCallRequest, output: ToolOutput
+    ) -> Approval | Refusal | ReplacedText | NoApprover:
         """Ask whether the model gets a result."""
         ...
 
-    async def edit_result(self, call: ToolCallRequest, output: ToolOutput) -> Granted | Declined | Replaced | Nobody:
+    async def edit_result(
+        self, call: ToolCallRequest, output: ToolOutput
+    ) -> Approval | Refusal | ReplacedText | NoApprover:
         """Have the text of a result edited, and where that comes to nothing, ask."""
         ...
 
@@ -155,13 +159,13 @@ def _answer(name: str, answers: Answers) -> Decision | None:
 
 
 def explain(name: str, denied: Denied) -> str:
-    """Return what the model is told of a call that did not run."""
+    """Return the result of a call that did not run, in words for the model."""
     why = _reason(denied, f"calls of {name!r}", f"{name!r}")
     return f"This call did not run: {why} Do not repeat it; go on without it, or say what it is needed for."
 
 
 def explain_withheld(name: str, denied: Denied) -> str:
-    """Return what the model is told in place of a result."""
+    """Return the text that the model gets in place of a result."""
     why = _reason(denied, f"results of {name!r}", f"giving you the result of {name!r}")
     return f"This call ran, but you are not given its result: {why} Do not repeat it."
 
@@ -182,27 +186,9 @@ def _reason(denied: Denied, skipped: str, needing: str) -> str:
     return f"{why}.{said}"
 
 
-_Key = tuple[str, str, str]
-
-
-class RememberedAnswers:
-    """A person's answers for the rest of a turn; none is kept for the next."""
-
-    def __init__(self) -> None:
-        self._answers: dict[_Key, bool] = {}
-
-    def answer(self, stream: Stream, name: str, arguments: JsonObject) -> bool | None:
-        """Return whether the call may run; None where nobody has said so of such a call."""
-        return self._answers.get(_key(stream, name, arguments))
-
-    def remember(self, stream: Stream, name: str, arguments: JsonObject, *, may_run: bool) -> None:
-        """Keep an answer."""
-        self._answers[_key(stream, name, arguments)] = may_run
-
-
-def _key(stream: Stream, name: str, arguments: JsonObject) -> _Key:
-    turn = next((entry.id for entry in reversed(stream.entries) if isinstance(entry, TurnStart)), "")
-    return turn, name, msgspec.json.encode(arguments, order="deterministic").decode()
+def _turn_of(stream: Stream) -> str:
+    """Return the id of the turn in which a call is made. No answer holds in the next one."""
+    return next((entry.id for entry in reversed(stream.entries) if isinstance(entry, TurnStart)), "")
 
 
 PREVIEW_SECS = 5.0
@@ -211,14 +197,14 @@ PREVIEW_SECS = 5.0
 Invoke = Callable[[CheckedCall], ToolInvocation]
 
 
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
+class PendingApproval(msgspec.Struct, frozen=True, kw_only=True):
     """A call about which a person has to be asked. With `edits_first`, its arguments are edited before."""
 
     checked: CheckedCall
     edits_first: bool
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class DeliveredResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result that the model is given. `denied`: it is withheld without a person's consent."""
 
     output: ToolOutput
@@ -238,38 +224,39 @@ class Consent:
         self._answers = answers
         self._approver = approver
         self._real = real
-        self._remembered = RememberedAnswers()
+        self._remembered: dict[tuple[str, str, bytes], bool] = {}
+        """The answers of a person, by turn, tool and arguments."""
 
-    async def known(self, checked: CheckedCall, root: Path) -> Decision | Asking:
+    async def known(self, checked: CheckedCall, root: Path) -> Decision | PendingApproval:
         """Return what is decided without asking."""
         mode = await self._mode(checked, root)
         decision = decide(checked.call.name, mode, self._answers)
-        return Asking(checked=checked, edits_first=mode == "edit") if decision is None else decision
+        return PendingApproval(checked=checked, edits_first=mode == "edit") if decision is None else decision
 
-    async def ask(self, asking: Asking, stream: Stream, invoke: Invoke) -> CheckedCall | Denied:
+    async def ask(self, asking: PendingApproval, stream: Stream, invoke: Invoke) -> CheckedCall | Denied:
         """Return the call as the person lets it run, perhaps with other arguments; without a person, it must not.
 
         `invoke` makes what a call would be run with.
         """
-        reply: CheckedCall | Asking | Denied = asking
-        while isinstance(reply, Asking):
+        reply: CheckedCall | PendingApproval | Denied = asking
+        while isinstance(reply, PendingApproval):
             reply = await self._reply(reply, stream, invoke)
         return reply
 
-    async def deliver(self, checked: CheckedCall, output: ToolOutput) -> Given:
+    async def deliver(self, checked: CheckedCall, output: ToolOutput) -> DeliveredResult:
         """Return what the model is given where a call ended with `output`."""
         mode = checked.configured.settings.result or "unattended"
         decision = decide(checked.call.name, mode, self._answers)
         if decision is None and self._approver is not None:
             about = self._approver.edit_result if mode == "edit" else self._approver.deliver
             match await about(checked.call, output):
-                case Granted():
+                case Approval():
                     decision = Allowed()
-                case Replaced(text=text):
-                    return Given(output=with_text(output, text))
-                case Declined(reason=reason):
+                case ReplacedText(text=text):
+                    return DeliveredResult(output=with_text(output, text))
+                case Refusal(reason=reason):
                     decision = Denied(cause="declined", reason=reason)
-                case Nobody():
+                case NoApprover():
                     pass
         return _given(checked, output, decision or Denied(cause="nobody"))
 
@@ -282,27 +269,29 @@ class Consent:
 
         return await run_sync(run_mode, settings, checked.arguments, paths, abandon_on_cancel=True)
 
-    async def _reply(self, asking: Asking, stream: Stream, invoke: Invoke) -> CheckedCall | Asking | Denied:
+    async def _reply(
+        self, asking: PendingApproval, stream: Stream, invoke: Invoke
+    ) -> CheckedCall | PendingApproval | Denied:
         checked, approver = asking.checked, self._approver
         agreed = replace(checked, is_agreed=True)
-        name, arguments = checked.call.name, checked.arguments
         if approver is None:
             return Denied(cause="nobody")
-        remembered = self._remembered.answer(stream, name, arguments)
+        key = (_turn_of(stream), checked.call.name, msgspec.json.encode(checked.arguments, order="deterministic"))
+        remembered = self._remembered.get(key)
         if remembered is not None:
             return agreed if remembered else Denied(cause="declined")
         proposal = await _proposal(agreed, invoke)
         reply = await (approver.edit(proposal) if asking.edits_first else approver.approve(proposal))
-        if isinstance(reply, Granted | Declined) and reply.remember:
-            self._remembered.remember(stream, name, arguments, may_run=isinstance(reply, Granted))
+        if isinstance(reply, Approval | Refusal) and reply.remember:
+            self._remembered[key] = isinstance(reply, Approval)
         match reply:
-            case Granted():
+            case Approval():
                 return agreed
-            case Declined(reason=reason):
+            case Refusal(reason=reason):
                 return Denied(cause="declined", reason=reason)
-            case Edited(arguments=edited):
-                return Asking(checked=_edited(checked, edited), edits_first=False)
-            case Nobody():
+            case EditedArguments(arguments=edited):
+                return PendingApproval(checked=_edited(checked, edited), edits_first=False)
+            case NoApprover():
                 return Denied(cause="nobody")
             case _:
                 assert_never(reply)
@@ -337,14 +326,14 @@ def _edited(checked: CheckedCall, arguments: JsonObject) -> CheckedCall:
     return msgspec.structs.replace(edited, is_edited=True) if isinstance(edited, CheckedCall) else checked
 
 
-def _given(checked: CheckedCall, output: ToolOutput, decision: Decision) -> Given:
+def _given(checked: CheckedCall, output: ToolOutput, decision: Decision) -> DeliveredResult:
     match decision:
         case Allowed():
-            return Given(output=output)
+            return DeliveredResult(output=output)
         case Denied(cause=cause):
             told = TextBlock(text=explain_withheld(checked.call.name, decision))
             withheld = ToolOutput(content=(told,), is_error=output.is_error)
-            return Given(output=withheld, denied=cause != "skipped")
+            return DeliveredResult(output=withheld, denied=cause != "skipped")
         case _:
             assert_never(decision)
 
@@ -381,15 +370,9 @@ def expected(question: Question) -> str:
 
 def answer_schema(question: Question) -> JsonObject:
     """Return the JSON Schema of an object whose only member is the answer."""
-    match question.kind:
-        case "boolean":
-            answer: JsonObject = {"type": "boolean"}
-        case "select":
-            answer = {"type": "string", "enum": list(question.options)}
-        case "text":
-            answer = {"type": "string"}
-        case _:
-            assert_never(question.kind)
+    answer: JsonObject = {"type": "boolean" if question.kind == "boolean" else "string"}
+    if question.kind == "select":
+        answer["enum"] = list(question.options)
     return {"type": "object", "properties": {ANSWER: answer}, "required": [ANSWER], "additionalProperties": False}
 
 
@@ -469,9 +452,7 @@ class _CallInquirer:
         )
 
     def _key(self, question: Question) -> _AnswerKey:
-        entries = reversed(self._stream.entries)
-        turn = next((entry.id for entry in entries if isinstance(entry, TurnStart)), "")
-        return turn, self._call.name, msgspec.json.encode(question)
+        return _turn_of(self._stream), self._call.name, msgspec.json.encode(question)
 
     async def _ask(self, question: Question, settings: QuestionConfig, *, person_only: bool) -> Answer | Unanswered:
         """Ask one after the other; who declines has spoken."""
@@ -513,7 +494,7 @@ _NO_PERSON = (
 
 
 class AskUser:
-    """Asks a person, anew each time, and nobody else."""
+    """The tool with which the model asks the user, a new question each time."""
 
     definition = DEFINITION
 

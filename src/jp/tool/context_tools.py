@@ -247,7 +247,7 @@ _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
-    """The text of a resource, and where it stands in words for a model."""
+    """The text of a resource, and its place in words for a model."""
 
     text: str
     place: str
@@ -280,13 +280,13 @@ def _lines(text: str) -> list[str]:
 
 
 def _alike(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return how many lines in front are the same."""
+    """Return the number of equal lines at the beginning."""
     shorter = min(len(old), len(new))
     return next((number for number in range(shorter) if old[number] != new[number]), shorter)
 
 
 def _hunks(old: Sequence[str], new: Sequence[str], skipped: int) -> Iterator[str]:
-    """Yield the hunks between two texts of which the first `skipped` lines were left out."""
+    """Yield the hunks between two texts without their first `skipped` lines."""
     from difflib import unified_diff
 
     for line in list(unified_diff(old, new, n=_CONTEXT))[2:]:
@@ -348,7 +348,7 @@ class Attachments(Protocol):
 
 
 class RefreshResource:
-    """The tool. Only what stands in this conversation as an attachment can be read with it."""
+    """The tool. Only attachments of this conversation can be read with it."""
 
     definition = _REFRESH_RESOURCE
 
@@ -399,7 +399,7 @@ def _not_attached(uri: str, known: Sequence[str]) -> str:
 
 
 def _shown(resource: Resource, attachments: Attachments, stream: Stream, limit: int) -> Resource:
-    """`resource` as a diff against the newest copy, where that is short and fits into `limit` bytes."""
+    """Return `resource` as a diff against the newest copy, where that is short and fits into `limit` bytes."""
     copy = None if resource.text is None else attachments.newest_copy(resource.uri, stream)
     if copy is None or resource.text is None or copy.text == resource.text:
         return resource
@@ -443,7 +443,7 @@ class DescribeTools:
         self._toolbox = toolbox
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
-        """See the port. Names of tools that there are not are told of; only where all are is that a failure."""
+        """See the port. The result lists unknown names; it is an error only if no name is known."""
         toolbox = self._toolbox()
         names = list(dict.fromkeys(map(str, invocation.arguments["tools"])))
         known = [name for name in names if name in toolbox]

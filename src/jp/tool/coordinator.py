@@ -1,4 +1,4 @@
-"""The calls of a cycle: checked, permitted, run side by side, and each told of as it ends."""
+"""The calls of a cycle: checked, permitted, run side by side, and reported as each one ends."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from jp.errors import JpError
 from jp.tool.base import (
     Answer,
     CallOutcome,
+    CallProgress,
     CallStarted,
     ConfiguredTool,
     Delivery,
-    Inquired,
     Inquirer,
-    KeepsTime,
-    NobodyToAsk,
-    Progressed,
+    NoInquirer,
+    OwnTimeout,
+    QuestionAnswered,
     ReadsOnly,
     Stream,
     Toolbox,
@@ -37,7 +37,7 @@ from jp.tool.base import (
     Unanswered,
     error_output,
 )
-from jp.tool.consent import Allowed, Asking, Consent, Denied, explain
+from jp.tool.consent import Allowed, Consent, Denied, PendingApproval, explain
 from jp.tool.rules import CheckedCall, check, is_path
 from jp.tool.toolbox import definitions
 
@@ -62,17 +62,17 @@ class CallInquirer:
 
     async def ask(self, question: Question, *, person_only: bool = False) -> Answer | Unanswered:
         """See the port."""
-        with self._standing_clock():
+        with self._paused_clock():
             answer = await self._inquirer.ask(question, person_only=person_only)
         if isinstance(answer, Answer):
-            self._tell(Inquired(call=self._call, question=question, answer=answer))
+            self._tell(QuestionAnswered(call=self._call, question=question, answer=answer))
         elif answer.cause == "nobody":
             self.is_unanswered = True
         return answer
 
     @contextmanager
-    def _standing_clock(self) -> Generator[None]:
-        """Let no time of the call pass, as long as any of its questions is open."""
+    def _paused_clock(self) -> Generator[None]:
+        """Pause the timeout of the call while a question of it is open."""
         from anyio import current_time
 
         if not self._asking:
@@ -162,7 +162,7 @@ MOST_BLOCKS = 1000
 
 
 def within_ceiling(output: ToolOutput, *, ceiling: int = CEILING, most_blocks: int = MOST_BLOCKS) -> ToolOutput:
-    """`output`; where it is beyond the ceiling, its beginning with a note that says so."""
+    """Return `output`; if it exceeds the ceiling, its beginning with a note."""
     sizes = [_size(block) for block in output.content]
     if sum(sizes) <= ceiling and len(sizes) <= most_blocks:
         return output
@@ -189,7 +189,7 @@ def _size(block: Block) -> int:
 
 
 def _beginning(block: Block, size: int) -> list[Block]:
-    """As much of a block as there is room for; of what is no text, nothing."""
+    """Return at most `size` bytes of a text block, and nothing of other blocks."""
     match block:
         case TextBlock(text=str() as text):
             return [replace(block, text=_cut(text, size))]
@@ -213,14 +213,14 @@ Tell = Callable[[ToolEvent], None]
 """Hears what happens, at once: when it returns, a result is recorded."""
 
 
-_NOBODY = NobodyToAsk()
+_NOBODY = NoInquirer()
 
 
 def _unheard(text: str) -> None:
     del text
 
 
-def as_it_came(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
+def unchanged_delivery(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
     """Return a delivery that changes nothing."""
     del configured, entries
     return output
@@ -243,7 +243,7 @@ class ToolPorts(msgspec.Struct, frozen=True, kw_only=True):
     consent: Consent
     notice: Callable[[str], None] = _unheard
     log: Callable[[str], None] = _unheard
-    delivery: Delivery = as_it_came
+    delivery: Delivery = unchanged_delivery
     inquirer_for: Callable[[ToolCallRequest, Stream], Inquirer] = _nobody
 
 
@@ -266,10 +266,10 @@ class ToolCoordinator:
         return definitions(self._toolbox)
 
     async def run(self, calls: Sequence[ToolCallRequest], stream: Stream, tell: Tell) -> None:
-        """Run the calls of one cycle: `tell` hears of one outcome for each, and before it whether the call runs.
+        """Run the calls of one cycle: `tell` gets the outcome of each, and before it an event if the call runs.
 
         What needs no answer runs while a person is asked about the rest, one call after the other. Cancelling stops
-        all that run, and no other starts; nothing is told of them.
+        all that run, and no other starts; `tell` gets no outcome of them.
 
         Raises:
             Exception: what `tell` raised; then everything is stopped, too.
@@ -332,14 +332,14 @@ class _Cycle:
         for asking in open_calls:
             self._decided(asking.checked.call, await consent.ask(asking, self._stream, self._invocation))
 
-    async def _begin(self, call: ToolCallRequest) -> Asking | None:
+    async def _begin(self, call: ToolCallRequest) -> PendingApproval | None:
         """Start a call that may run, and end one that cannot; about another, a person has to be asked."""
         checked = check(call, self._toolbox)
         if isinstance(checked, ToolOutput):
             self._tell(CallOutcome(call=call, output=checked))
             return None
         decision = await self._ports.consent.known(checked, self._ports.root)
-        if isinstance(decision, Asking):
+        if isinstance(decision, PendingApproval):
             self._order.enter(checked)
             return decision
         self._decided(call, checked if isinstance(decision, Allowed) else decision)
@@ -406,7 +406,7 @@ class _Cycle:
             root=self._ports.root,
             settings=checked.configured.settings,
             inquirer=inquirer,
-            progress=lambda text: self._tell(Progressed(call=call, text=text)),
+            progress=lambda text: self._tell(CallProgress(call=call, text=text)),
             notice=self._ports.notice,
             log=self._ports.log,
             stream=self._stream,
@@ -414,7 +414,7 @@ class _Cycle:
         )
 
     def _tell(self, event: ToolEvent) -> None:
-        """Tell of `event`. Whoever hears of it may fail, and then nothing goes on."""
+        """Pass `event` on. If its receiver fails, everything stops."""
         if self._failure is not None:
             return
         if isinstance(event, CallStarted):
@@ -432,7 +432,7 @@ class _Cycle:
 
 
 def _with_note(checked: CheckedCall, output: ToolOutput) -> ToolOutput:
-    """`output`, and where a person changed the arguments, that they did: the log has those of the model."""
+    """Return `output`, with a note if a person changed the arguments: the log has those of the model."""
     if not checked.is_edited:
         return output
     arguments = msgspec.json.encode(checked.arguments).decode()
@@ -441,7 +441,7 @@ def _with_note(checked: CheckedCall, output: ToolOutput) -> ToolOutput:
 
 
 def stopped_output(words: str, *, had_started: bool) -> ToolOutput:
-    """Return what the model is told of a call that a person stopped, with the `words` that they said to it."""
+    """Return the result of a call that a person stopped, with their `words`."""
     what = (
         "The user stopped this call while it ran; what it did until then stays."
         if had_started
@@ -451,9 +451,9 @@ def stopped_output(words: str, *, had_started: bool) -> ToolOutput:
 
 
 def timeout_of(configured: ConfiguredTool) -> float | None:
-    """After how many seconds a call is stopped; None: never, or by the tool itself."""
+    """Return the timeout of a call in seconds; None: there is none, or the tool has its own."""
     settings, tool = configured.settings, configured.tool
-    if isinstance(tool, KeepsTime) and tool.keeps_time:
+    if isinstance(tool, OwnTimeout) and tool.keeps_time:
         return None
     if settings.timeout_secs is not None:
         return settings.timeout_secs or None

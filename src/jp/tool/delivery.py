@@ -41,7 +41,7 @@ LARGEST_MEDIA = 3_500 * 1024
 
 _TAIL_SHARE = 3
 _WINDOW_SHARE = 16
-"""Of the room, the end gets one part in so many, and each place that tells of an error, too."""
+"""The share (one part in so many) of the room for the end, and for each place that reports an error."""
 
 _SMALLEST_WINDOW = 120
 _BEFORE = 4
@@ -80,7 +80,7 @@ class InPages(Protocol):
 
     @property
     def in_pages(self) -> Literal[True]:
-        """That it is one."""
+        """Return True."""
         ...
 
 
@@ -92,9 +92,9 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bounded(text: str, limit: int, address: Address, *, keeps_errors: bool) -> str | None:
-    """`text` in at most `limit` bytes, or in those of a marker where that is more; None where it need not be cut.
+    """Return `text` truncated to `limit` bytes, or to a marker if that is longer; None if it need not be cut.
 
-    Besides its beginning and its end, with `keeps_errors` what seems to tell of an error first and last, and of a
+    It keeps the beginning and the end, and with `keeps_errors` the first and the last report of an error, and of a
     failed test.
     """
     data = text.encode("utf-8", "surrogatepass")
@@ -110,7 +110,7 @@ def bounded(text: str, limit: int, address: Address, *, keeps_errors: bool) -> s
 
 
 def media_note(mime_type: str | None, size: int, address: Address) -> str:
-    """Return what stands for a picture or the like of `size` bytes that is too large to be shown."""
+    """Return the marker for a picture or the like of `size` bytes that is too large to be shown."""
     return f"{marker(address.nonce, address.handle, size)} {mime_type or 'binary content'}, too large to be shown"
 
 
@@ -167,7 +167,7 @@ def _with_windows(data: bytes, limit: int, address: Address, places: Sequence[in
 
 
 def _window(data: bytes, place: int, size: int) -> Piece:
-    """`size` bytes around `place`, most of them behind it: whole lines, where they are short."""
+    """Return `size` bytes around `place`, most of them behind it: whole lines, where they are short."""
     line = data.rfind(b"\n", 0, place) + 1
     start = max(line, place - size // _BEFORE)
     return _cut_after(data, start, 0), _cut_before(data, min(start + size, len(data)), size)
@@ -193,7 +193,7 @@ def _written(data: bytes, pieces: Sequence[Piece], address: Address) -> Iterator
 
 
 def _gap(data: bytes, start: int, end: int, address: Address) -> str:
-    """Return the marker for what was left out from `start` to `end`; on a line of its own, where lines end there."""
+    """Return the marker for the omitted text from `start` to `end`; on a line of its own if lines end there."""
     omitted = len(data[start:end].decode("utf-8", "surrogatepass"))
     before = "" if data[:start].endswith(b"\n") or not start else "\n"
     after = "" if end == len(data) else "\n"
@@ -241,7 +241,7 @@ def mark_resources(
     min_bytes: int,
     lookback_turns: int,
 ) -> tuple[Resource, ...]:
-    """`resources` that turn `turn` is about to record with a request, those delivered before with `duplicate_of`.
+    """Return the `resources` that turn `turn` records with a request, those delivered before with `duplicate_of`.
 
     `entries` is the stream as it is stored, without what was reverted; `turn` counts as `turns_of` does. Only what
     has more than `min_bytes` bytes is marked, and only where the first delivery is at most `lookback_turns` back.
@@ -266,7 +266,7 @@ def mark_blocks(
     min_bytes: int,
     lookback_turns: int,
 ) -> tuple[Block, ...]:
-    """`blocks` that turn `turn` is about to record as a tool's response; see `mark_resources`."""
+    """Return the `blocks` that turn `turn` records as a tool's response; see `mark_resources`."""
     listed = tuple(blocks)
     marked = iter(
         mark_resources(
@@ -288,7 +288,7 @@ def _identity(resource: Resource) -> Identity:
 
 
 def _first_deliveries(wanted: set[Identity], entries: Iterable[AnyEntry], *, since: int) -> dict[Identity, str]:
-    """For each identity that is wanted, the first entry of turn `since` or later that delivered it in full."""
+    """Return the first entry of turn `since` or later that delivered each wanted identity in full."""
     if not wanted:
         return {}
     uris = {uri for uri, _ in wanted}
@@ -352,7 +352,7 @@ class OrdinaryDelivery:
         self._addresses = addresses
 
     def __call__(self, configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
-        """`output` within its bound, with marks, and with the kind that the configuration says."""
+        """Return `output` within its bound, with marks, and with the kind that the configuration says."""
         settings = configured.settings
         content = tuple(map(_storable, output.content))
         known = replace(output, content=content, facts=_with_kind(_holdable(output.facts), settings))
@@ -466,7 +466,7 @@ def _with_evidence(output: ToolOutput) -> Facts | None:
 
 
 def _holdable(facts: Facts | None) -> Facts | None:
-    """`facts` as a log can hold them, as `_storable` a block."""
+    """Return `facts` as a log can hold them, as `_storable` a block."""
     if facts is None:
         return None
     texts = {name: value for name, value in asdict(facts).items() if isinstance(value, str) and not _is_storable(value)}
@@ -474,7 +474,7 @@ def _holdable(facts: Facts | None) -> Facts | None:
 
 
 def _storable(block: Block) -> Block:
-    """`block` as a log can hold it: halves of surrogate pairs have no UTF-8."""
+    """Return `block` as a log can hold it: halves of surrogate pairs have no UTF-8."""
     match block:
         case TextBlock(text=str(text)):
             return block if _is_storable(text) else replace(block, text=_mended(text))
@@ -548,7 +548,7 @@ def _bytes(text: str) -> int:
 
 
 def _gathered(content: Sequence[Block]) -> tuple[Block, ...]:
-    """`content` with everything that can be read in one text in front, in which it stands as a model would read it."""
+    """Return `content` with all that a model can read in one text in front, in the form in which it is shown."""
     texts: list[str] = []
     others: list[Block] = []
     mark = mark_of([_text_of(carrier) for block in content if (carrier := _textual(block)) is not None])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _Kind = Literal["boolean", "select", "text"]
 
 
-class Returned(msgspec.Struct, frozen=True, kw_only=True):
+class ReturnedResult(msgspec.Struct, frozen=True, kw_only=True):
     """A result. `is_error` is None where the tool does not say whether it is one."""
 
     content: tuple[Block, ...]
@@ -82,7 +82,7 @@ _RESULT = msgspec.json.Decoder(_CallResult)
 _OUTCOME = msgspec.json.Decoder(_Success | _Error | _NeedsInput)
 
 
-def read_output(text: str) -> Returned | Question | None:
+def read_output(text: str) -> ReturnedResult | Question | None:
     """Return what `text`, all that was said, comes to; None where it has none of the forms, and so is just text."""
     if not text.lstrip().startswith("{"):
         return None
@@ -93,17 +93,17 @@ def read_output(text: str) -> Returned | Question | None:
     return _question_in(result) or _returned(result)
 
 
-def _outcome(text: str) -> Returned | Question | None:
+def _outcome(text: str) -> ReturnedResult | Question | None:
     try:
         outcome = _OUTCOME.decode(text)
     except (msgspec.DecodeError, RecursionError):
         return None
     match outcome:
         case _Success(content=content):
-            return Returned(content=(TextBlock(text=content),), is_error=False)
+            return ReturnedResult(content=(TextBlock(text=content),), is_error=False)
         case _Error(message=message, trace=trace):
             said = "\n".join([message, *trace])
-            return Returned(content=(TextBlock(text=said),), is_error=True)
+            return ReturnedResult(content=(TextBlock(text=said),), is_error=True)
         case _NeedsInput(question=question):
             return _asked(question)
         case _ as never:
@@ -138,14 +138,14 @@ def _question_in(result: _CallResult) -> Question | None:
     return _question(asked.id, asked.text, asked.kind, options=asked.options, default=asked.default)
 
 
-def _returned(result: _CallResult) -> Returned | None:
+def _returned(result: _CallResult) -> ReturnedResult | None:
     blocks = [_plain(block) for block in result.content if not isinstance(block, _QuestionBlock)]
     content = tuple(block for block in blocks if block is not None)
-    return Returned(content=content, is_error=result.is_error) if len(content) == len(blocks) else None
+    return ReturnedResult(content=content, is_error=result.is_error) if len(content) == len(blocks) else None
 
 
 def _plain(block: Block) -> Block | None:
-    """`block` with nothing but what a tool may say: not what jp itself keeps of content. None where it has none."""
+    """Return `block` with the fields that a tool may set only; None if it has no content."""
     match block:
         case TextBlock(text=str(text)):
             return TextBlock(text=text, formatted=block.formatted)
@@ -180,10 +180,10 @@ def _plain_resource(resource: Resource) -> ResourceBlock | None:
 
 
 KEPT_BYTES = 4 * 1024 * 1024
-"""Of each output so much is kept: what a model is shown of it is bounded anyway, and the whole goes to the log."""
+"""The bytes of each output that are kept: the model is shown less, and the log gets all of this."""
 
 MOST_BYTES = 256 * 1024 * 1024
-"""A program that prints more is stopped: what lies between the beginning and the end is lost already."""
+"""A program that prints more is stopped: the middle of its output is lost already."""
 
 TIMEOUT_SECS = 120
 """Default seconds for a program."""
@@ -268,8 +268,8 @@ def _not_started(line: CommandLine, directory: str, error: OSError) -> ProgramEr
     return ProgramError(f"cannot run {name!r}: {error.strerror or error}")
 
 
-def said(captured: CapturedOutput) -> str:
-    """Return what was printed, as text. A sentence stands where something is missing."""
+def output_text(captured: CapturedOutput) -> str:
+    """Return the output as text. A sentence replaces a missing part."""
     head = captured.head.decode("utf-8", "replace")
     if not captured.omitted:
         return (captured.head + captured.tail).decode("utf-8", "replace")
@@ -283,7 +283,7 @@ def is_text(captured: CapturedOutput) -> bool:
 
 
 def no_text(captured: CapturedOutput) -> str:
-    """Return what is said of what cannot be shown as text."""
+    """Return the note about output that cannot be shown as text."""
     return f"{_size(captured):,} bytes that are no text"
 
 
@@ -291,7 +291,7 @@ def transcript(ended: ProcessResult, *, timeout_secs: float | None = None) -> To
     """Return all that a program has said and how it ended, each marked. An exit code that is not 0 is an error."""
     sections = [f"<exit_code>{exit_code_text(ended.exit_code)}</exit_code>"]
     for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
-        text = said(captured) if is_text(captured) else f"[{no_text(captured)}]"
+        text = output_text(captured) if is_text(captured) else f"[{no_text(captured)}]"
         if text:
             sections.append(f"<{name}>\n{text}{'' if text.endswith(chr(10)) else chr(10)}</{name}>")
     stopped = _why_stopped(ended, timeout_secs)
@@ -305,13 +305,15 @@ def transcript(ended: ProcessResult, *, timeout_secs: float | None = None) -> To
     )
 
 
-def facts_of(ended: ProcessResult, *, stopped: str = "") -> Facts:
-    """Return what a stand-in says of it: the first error is why it was `stopped`, if it was; without secrets."""
+def facts_of(ended: Ended, *, stopped: str = "") -> Facts:
+    """Return the facts for a digest: the first error, or the reason why it was `stopped`; without secrets."""
     error = stopped
     if ended.exit_code and not stopped:
         from jp.context.redaction import redact
 
-        error = first_error(redact(said(ended.stderr)).text) or first_error(redact(said(ended.stdout)).text)
+        error = first_error(redact(output_text(ended.stderr)).text) or first_error(
+            redact(output_text(ended.stdout)).text
+        )
     return Facts(kind="terminal", exit_code=_as_a_shell(ended.exit_code), first_error=error or None)
 
 
@@ -388,8 +390,8 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         if not invocation.is_agreed and isinstance(mechanism, Landlock | NoMechanism):
             # Nobody was asked, so nobody has read it in the question.
             invocation.notice(f"{self.name!r} ran: {self.limits(invocation).text}")
-        use = denied_use(text_of(output) if output.is_error else said(ended.stderr), confinement)
-        if use is None or isinstance(mechanism, NoMechanism):
+        use = denied_use(text_of(output) if output.is_error else output_text(ended.stderr), confinement)
+        if use is None or isinstance(mechanism, Missing):
             return output
         limits = limits_text(confinement, mechanism, rules_for(confinement, {}).frozen_because)
         invocation.notice(f"the sandbox may have stopped {self.name!r}: {limits}; {self._remedy(confinement, use)}")

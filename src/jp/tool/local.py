@@ -14,7 +14,17 @@ from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError, JpError
 from jp.tool.base import ToolInvocation, ToolOutput, Unanswered, error_output
-from jp.tool.execution import Returned, Sandbox, execute, facts_of, is_text, no_text, read_output, said, transcript
+from jp.tool.execution import (
+    ReturnedResult,
+    Sandbox,
+    execute,
+    facts_of,
+    is_text,
+    no_text,
+    output_text,
+    read_output,
+    transcript,
+)
 from jp.tool.rules import TYPES, argument_problems
 from jp.tool.templates import CommandLine, check_script, command_of, plain, rendered_in_bounds, shown
 
@@ -24,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def definition_of(name: str, settings: ToolConfig) -> ToolDefinition:
-    """Return what the model is told of the tool `name`.
+    """Return the definition of the tool `name` for the model.
 
     Raises:
         ConfigurationError: a parameter has a type that there is not, or a default that it may not have.
@@ -69,7 +79,7 @@ def _schema(config: ParameterConfig) -> JsonObject:
 
 
 class Optionals(dict[str, Any]):
-    """Values of which those in `known` may be left out, all where it is None; a template then sees nothing.
+    """Values of which those in `known` are optional, all if it is None; a template then sees nothing.
 
     To ask for another one is an error.
     """
@@ -89,9 +99,9 @@ _MOST_QUESTIONS = 20
 
 
 class LocalTool:
-    """A tool whose `settings` say what it runs.
+    """A tool that runs the command of its `settings`.
 
-    `workspace_id` is what the command is told of where it runs; `private` gives the directories of jp itself, which a
+    `workspace_id` is passed to the command; `private` gives the directories of jp itself, which a
     confined one cannot read. What it says on its standard error is for the log.
     """
 
@@ -168,12 +178,12 @@ class LocalTool:
             stdin=msgspec.json.encode(values) + b"\n" if self._takes_json else None,
             sandbox=self._sandbox.of_call(invocation),
         )
-        for line in said(ended.stderr).splitlines():
+        for line in output_text(ended.stderr).splitlines():
             invocation.log(f"{self._name}: {line}")
         return ended
 
     def _values(self, invocation: ToolInvocation, answers: Mapping[str, Any]) -> JsonObject:
-        """Return what a command is told, in the form of the original JP."""
+        """Return the values for a command, in the form of the original JP."""
         header = next((entry for entry in invocation.stream.entries[:1] if isinstance(entry, Header)), None)
         return {
             "tool": {
@@ -193,10 +203,10 @@ class LocalTool:
 
     def _output(self, ended: ProcessResult, timeout_secs: float | None) -> ToolOutput | Question:
         is_whole = ended.stopped is None and not ended.stdout.omitted and is_text(ended.stdout)
-        found = read_output(said(ended.stdout)) if is_whole else None
+        found = read_output(output_text(ended.stdout)) if is_whole else None
         if isinstance(found, Question):
             return found
-        if isinstance(found, Returned):
+        if isinstance(found, ReturnedResult):
             is_error = bool(ended.exit_code) if found.is_error is None else found.is_error
             content = found.content or _NOTHING
             return ToolOutput(content=content, is_error=is_error, facts=facts_of(ended) if ended.exit_code else None)
@@ -205,12 +215,12 @@ class LocalTool:
         if not is_text(ended.stdout):
             facts = replace(facts_of(ended), first_error=no_text(ended.stdout))
             return replace(transcript(ended), is_error=True, facts=facts)
-        text = said(ended.stdout)
+        text = output_text(ended.stdout)
         return ToolOutput(content=(TextBlock(text=text),) if text else _NOTHING, facts=facts_of(ended))
 
 
 def unanswered(name: str, question: Question, answer: Unanswered) -> str:
-    """Return what the model is told where a question of the tool `name` has no answer."""
+    """Return the result of a call if a question of the tool `name` has no answer."""
     why = "nobody can answer it here" if answer.cause == "nobody" else "who was asked did not answer"
     return f"{name} asks {question.text!r}, and {why}, so it did not go on. Go on without it, or say what it needs."
 

@@ -57,7 +57,7 @@ class Offered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def single_tools(settings: Mapping[str, ToolConfig]) -> dict[str, OnServer]:
-    """Return the names that stand for one tool of a server.
+    """Return the names that mean one tool of a server.
 
     Raises:
         ConfigurationError: a source is none.
@@ -139,14 +139,14 @@ def offer(
     Raises:
         ConfigurationError: a source is none.
     """
-    offering = _Offering(settings, listings, taken)
+    offering = _OfferBuilder(settings, listings, taken)
     offering.add_singles()
     offering.add_groups()
     offering.tell_of_unknown_members()
     return Offered(settings=offering.kept, tools=tuple(offering.tools), notices=tuple(offering.notices))
 
 
-class _Offering:
+class _OfferBuilder:
     """The tools that are offered so far."""
 
     def __init__(
@@ -333,7 +333,7 @@ class McpTool:
         summary: str | None = None,
         limits: Callable[[], Limits] = _unconfined,
     ) -> None:
-        """`summary` takes the place of what the server says of the tool; `limits` says what confines the server."""
+        """Initialize. `summary` replaces the server's description; `limits` returns the confinement of the server."""
         self._offered = offered
         self._server = server
         self._summary = summary

@@ -36,10 +36,10 @@ def argument_problems(schema: JsonObject, arguments: JsonObject) -> list[str]:
 
 
 def fitted(schema: JsonObject, arguments: JsonObject) -> JsonObject:
-    """`arguments` with what models often get wrong put right.
+    """Return `arguments` with common errors of models corrected.
 
-    A text that stands where none may is what its JSON says, if that may stand there: models write `"[1, 2]"` for
-    `[1, 2]`. What is left out has its default.
+    A text in a place for another type is read as JSON, if that fits: models write `"[1, 2]"` for `[1, 2]`. Missing
+    arguments get their defaults.
     """
     properties: JsonObject = schema.get("properties", {})
     given = {
@@ -152,7 +152,7 @@ _NAMES_SHOWN = 50
 
 
 class CheckedCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that can be run, with the arguments that it is run with: what was left out has its default.
+    """A call that can be run, with the arguments that it is run with, defaults included.
 
     `is_edited`: a person has changed them. `is_agreed`: a person has seen this call and lets it run.
     """
@@ -297,7 +297,7 @@ def _strictest(modes: Iterable[RunMode]) -> RunMode:
 
 
 def _texts_of(name: str, value: object, paths: Paths) -> list[str]:
-    """Return every text that an argument may stand for, each once."""
+    """Return every text that an argument may mean, each once."""
     parts = list(map(_text, value)) if _is_list(value) and value else [_text(value)]
     return list(dict.fromkeys(form for part in parts for form in _forms(name, part, paths)))
 
@@ -328,7 +328,7 @@ def _forms(name: str, text: str, paths: Paths) -> Iterator[str]:
 
 
 def _without_steps(path: str) -> str:
-    """`path` without `.`, `..` and empty names; an address keeps its two slashes."""
+    """Return `path` without `.`, `..` and empty names; an address keeps its two slashes."""
     return posixpath.normpath(path.replace("://", ":\0")).replace(":\0", "://")
 
 

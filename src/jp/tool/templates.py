@@ -86,7 +86,7 @@ def _split(name: str, command: str) -> list[str]:
 def rendered(command: CommandConfig, values: JsonObject) -> CommandLine:
     """Return the words of a call whose templates see `values`, within the bounds of this module.
 
-    An argument that begins with a condition and comes to nothing is left out.
+    An argument that begins with a condition and renders to nothing is omitted.
 
     Raises:
         TemplateError: a template cannot be rendered.
@@ -104,7 +104,7 @@ def rendered(command: CommandConfig, values: JsonObject) -> CommandLine:
 
 
 def plain(command: CommandConfig) -> CommandLine:
-    """Return the words of a command that gets its arguments in another way, as they stand there."""
+    """Return the words of a command without templates, which gets its arguments in another way."""
     if not command.shell:
         return CommandLine(words=(command.program, *command.args))
     import shlex
@@ -140,16 +140,16 @@ _STEPS: dict[str, dict[str, str]] = {
     "'": {"'": _CLOSE},
     "#": {"\n": _CLOSE},
 }
-"""In which place what opens which other one, or closes this one."""
+"""The signs that open another state, or close this one, by state."""
 
 
 def mark(number: int) -> str:
-    """Return what stands in a script for value `number` until `with_variables` has seen it."""
+    """Return the placeholder of value `number` in a script, for `with_variables`."""
     return f"{_BEGIN}{number}{_END}"
 
 
 def unmarked(text: str, values: Sequence[str]) -> str:
-    """`text` with the values themselves in place of their marks."""
+    """Return `text` with the values themselves in place of their marks."""
 
     def value(found: re.Match[str]) -> str:
         number = int(found[1])
@@ -164,10 +164,10 @@ def variable(number: int) -> str:
 
 
 def with_variables(script: str) -> str:
-    """`script` with a variable in place of each mark, so quoted that its value is one word, or a part of one.
+    """Return `script` with a variable in place of each mark, so quoted that its value is one word, or a part of one.
 
     Raises:
-        JpError: a value stands in arithmetic, which some shells evaluate as code.
+        JpError: a value is in arithmetic, which some shells evaluate as code.
     """
     pieces: list[str] = []
     places = [""]
@@ -203,7 +203,7 @@ def _reference(number: int, place: str) -> str:
     bare = f"${{{variable(number)}}}"
     match place:
         case "((":
-            raise JpError("a value stands in `$((…))`, where a shell may run it: give it to a program instead")
+            raise JpError("a value is inside `$((…))`, where a shell may run it: pass it to a program instead")
         case "'":
             return f"'\"{bare}\"'"
         case '"' | "{" | "#":
@@ -236,7 +236,7 @@ def are_placing(templates: Iterable[str]) -> bool:
 
 
 def render(template: str, values: JsonObject) -> str:
-    """`template` with its expressions replaced.
+    """Return `template` with its expressions replaced.
 
     Raises:
         TemplateError: it cannot be rendered.
@@ -245,7 +245,7 @@ def render(template: str, values: JsonObject) -> str:
 
 
 def render_script(template: str, values: JsonObject) -> tuple[str, list[str]]:
-    """Return a shell's script with marks (`shell_words`) where values stand, and these values.
+    """Return a shell's script with marks in place of values, and these values.
 
     Raises:
         TemplateError: it cannot be rendered, or changes what expressions have given, so that a value could escape.

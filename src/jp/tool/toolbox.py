@@ -16,10 +16,10 @@ from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext
 from jp.conversation.thread import ToolDefinition
 from jp.entry_points import entries_of, load_entry, package_of
 from jp.errors import ConfigurationError, JpError, UsageError
-from jp.tool.base import ConfiguredTool, Previewed, ReadsOnly, Tool, Toolbox, ToolInvocation, ToolOutput
+from jp.tool.base import Previewed, ReadsOnly, Tool, Toolbox, ToolInvocation, ToolOutput
 
 if TYPE_CHECKING:
-    from jp.tool.files.territory import FileSurroundings
+    from jp.tool.files.access import FileNames
 
 
 _READING = frozenset({"fs_grep_files", "fs_list_files", "fs_read_file"})
@@ -27,13 +27,13 @@ FILE_TOOLS = _READING | {"fs_create_file", "fs_delete_file", "fs_modify_file", "
 """The names of the tools that work on files."""
 
 
-def file_tool(name: str, surroundings: FileSurroundings) -> Tool:
+def file_tool(name: str, names: FileNames) -> Tool:
     """Return the tool that works on files and has this name. Its module is imported now."""
     if name in _READING:
         from jp.tool.files.read_tools import TOOLS
     else:
         from jp.tool.files.write_tools import TOOLS
-    return TOOLS[name](surroundings)
+    return TOOLS[name](names)
 
 
 class BuiltIn(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class BuiltIn(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As `source` has it."""
+        """Return the value of `source`."""
         return "builtin"
 
 
@@ -50,7 +50,7 @@ class Local(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As `source` has it."""
+        """Return the value of `source`."""
         return "local"
 
 
@@ -62,7 +62,7 @@ class OnServer(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As `source` has it."""
+        """Return the value of `source`."""
         return f"mcp.{self.server}.{self.tool}"
 
 
@@ -71,7 +71,7 @@ class InPackage(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As a person is told: no `source` says it."""
+        """Return a word for a person: no `source` has this value."""
         return "package"
 
 
@@ -108,24 +108,24 @@ RECALL = "recall"
 SEARCH = "search_history"
 REFRESH = "refresh_resource"
 
-ON_HIDDEN = frozenset({RECALL, SEARCH})
+HISTORY_TOOLS = frozenset({RECALL, SEARCH})
 """Those that read what a view hides. Their results are copies of it."""
 
-ON_CONTENT = frozenset({*ON_HIDDEN, REFRESH})
+CONTENT_TOOLS = frozenset({*HISTORY_TOOLS, REFRESH})
 """Those that read what a conversation has."""
 
-STANDING = frozenset({*ON_CONTENT, "ask_user", "describe_tools"})
+AUTOMATIC = frozenset({*CONTENT_TOOLS, "ask_user", "describe_tools"})
 """All of them, by name."""
 
 _UNATTENDED = ToolConfig(enable="always", run="unattended")
-STANDING_SETTINGS: Mapping[str, ToolConfig] = {
-    **dict.fromkeys(sorted(STANDING), _UNATTENDED),
+AUTOMATIC_SETTINGS: Mapping[str, ToolConfig] = {
+    **dict.fromkeys(sorted(AUTOMATIC), _UNATTENDED),
     REFRESH: ToolConfig(enable="always", run="unattended", rules=(RuleConfig(arguments={"uri": "cmd:**"}, run="ask"),)),
 }
 """Default settings of each source: a tool that runs a command asks as a command does."""
 
 
-def standing_names(entries: Iterable[AnyEntry], *, has_tools: bool, attaches: bool) -> frozenset[str]:
+def automatic_names(entries: Iterable[AnyEntry], *, has_tools: bool, attaches: bool) -> frozenset[str]:
     """Return which of them the next request of a conversation with these entries offers.
 
     All where it offers other tools (`has_tools`). Those that read what a conversation has, besides, where something is
@@ -133,8 +133,8 @@ def standing_names(entries: Iterable[AnyEntry], *, has_tools: bool, attaches: bo
     compaction adds none: tools that appear in mid-conversation change the prefix of everything in it.
     """
     if has_tools:
-        return STANDING
-    return ON_CONTENT if attaches or any(map(_offered_some, entries)) else frozenset()
+        return AUTOMATIC
+    return CONTENT_TOOLS if attaches or any(map(_offered_some, entries)) else frozenset()
 
 
 def _offered_some(entry: AnyEntry) -> bool:
@@ -171,20 +171,6 @@ def enabled_names(known: Iterable[str], settings: Mapping[str, ToolConfig]) -> l
     every = settings.get(ALL, _NOTHING)
     said = ((name, settings.get(name, _NOTHING)) for name in sorted(known))
     return [name for name, own in said if is_enabled(every if own.enable is None else own)]
-
-
-def build_toolbox(tools: Iterable[Tool], settings: Mapping[str, ToolConfig]) -> Toolbox:
-    """Return the enabled ones of `tools`, sorted by name. `settings` is `conversation.tools`.
-
-    Raises:
-        ConfigurationError: a name cannot be offered.
-    """
-    known = {tool.definition.name: tool for tool in tools}
-    toolbox: dict[str, ConfiguredTool] = {}
-    for name in enabled_names(known, settings):
-        check_offered(name)
-        toolbox[name] = ConfiguredTool(tool=known[name], settings=settings_of(name, settings))
-    return toolbox
 
 
 def check_offered(name: str) -> None:
@@ -224,7 +210,7 @@ def _over(every: S, own: S) -> S:
 
 
 def definitions(toolbox: Toolbox) -> tuple[ToolDefinition, ...]:
-    """Return what the model is told, sorted by name: the same tools always make the same request."""
+    """Return the definitions for the model, sorted by name: the same tools always make the same request."""
     return tuple(toolbox[name].tool.definition for name in sorted(toolbox))
 
 
@@ -246,7 +232,7 @@ OFF = "!"
 _WILD = frozenset("*?[")
 
 
-class Switching:
+class ToolSwitch:
     """Switches tools on and off, one after the other.
 
     `settings` is `conversation.tools`, `names` are the tools that patterns match. `is_known` says whether there is a
@@ -335,7 +321,7 @@ class ToolDefectError(JpError):
 def third_party_tools(cache_directory: Path | None) -> dict[str, str]:
     """Return the entry points of other packages: a value such as `package.module:Tool` for each tool's name.
 
-    `cache_directory` may be missing or not writable: then every call looks anew.
+    `cache_directory` may be missing or not writable: then every call searches again.
     """
     return entries_of(GROUP, None if cache_directory is None else cache_directory / _CACHE_NAME)
 

@@ -1,4 +1,4 @@
-"""`web_fetch`: what lies at an address of the web, as it would be attached."""
+"""`web_fetch`: a page of the web, in the form of an attachment."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Web(Protocol):
     """The web, as attachments read it."""
 
     async def fetch(self, url: str, *, allows_local: bool) -> FetchedPage:
-        """Return what lies at `url`. Cancelling it closes the connection.
+        """Fetch `url`. Cancellation closes the connection.
 
         Without `allows_local` neither this machine nor its private network is reached, as far as an address says so.
 

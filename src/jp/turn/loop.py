@@ -24,7 +24,7 @@ from jp.conversation.entries import (
 from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, TextBlock
 from jp.conversation.turns import is_blank
 from jp.provider.errors import ProviderError
-from jp.tool.base import CallOutcome, CallStarted, Inquired, Progressed, ToolEvent
+from jp.tool.base import CallOutcome, CallProgress, CallStarted, QuestionAnswered, ToolEvent
 from jp.tool.toolbox import RECALL
 from jp.turn.attempt import AttemptResult, AttemptRun
 from jp.turn.machine import (
@@ -105,16 +105,16 @@ class CallsRun:
         match event:
             case CallStarted(call=call):
                 self._started.add(call.id)
-            case Progressed():
+            case CallProgress():
                 self._ports.renderer.tool(event)
-            case Inquired():
+            case QuestionAnswered():
                 self._record_inquiry(event)
             case CallOutcome():
                 self._end(event)
             case _:
                 assert_never(event)
 
-    def _record_inquiry(self, event: Inquired) -> None:
+    def _record_inquiry(self, event: QuestionAnswered) -> None:
         asked = self._ports.recorder.append(InquiryRequest(request=event.call.id, question=event.question))
         self._ports.renderer.entry(asked)
         answer = event.answer

@@ -14,7 +14,7 @@ from jp.conversation.entries import AnyEntry, Compaction, ToolCallRequest, ToolC
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import ToolDefinition
 from jp.provider.base import Provider, WireRequest
-from jp.tool.base import Inquired, Progressed, ToolEvent
+from jp.tool.base import CallProgress, QuestionAnswered, ToolEvent
 
 C = TypeVar("C", bound=Carrier)
 
@@ -73,7 +73,7 @@ class CallAnswered(msgspec.Struct, frozen=True, kw_only=True):
     response: ToolCallResponse
 
 
-ToolNews = CallMade | Progressed | Inquired | CallAnswered
+ToolNews = CallMade | CallProgress | QuestionAnswered | CallAnswered
 """The events of a call that are shown to a person."""
 
 

@@ -1,4 +1,4 @@
-"""Content by its checksum: large payloads, stored once for all conversations of a storage."""
+"""Blobs: large content by its checksum, stored once for all conversations of a storage."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class BlobDamagedError(BlobError):
 
 
 class BlobStore(Protocol):
-    """Where raw content lies. Blobs never change, so a store may keep copies of another's."""
+    """A store of raw content. Blobs never change, so a store may keep copies of another's."""
 
     def put(self, data: bytes) -> str:
         """Keep `data` and give its sha256; what is there already counts as used just now.
@@ -54,7 +54,7 @@ class BlobStore(Protocol):
         ...
 
     def get(self, sha256: str) -> bytes:
-        """The content with this sha256, verified.
+        """Return the content with this sha256, verified.
 
         Raises:
             BlobError: it is missing, damaged or cannot be read.
@@ -62,7 +62,7 @@ class BlobStore(Protocol):
         ...
 
     def sync(self) -> None:
-        """Have everything that was put survive a power failure.
+        """Flush everything that was put to disk.
 
         Raises:
             OSError: the disk reports an error.
@@ -79,14 +79,14 @@ class DiskBlobs:
         self._unsynced: list[Path] = []
 
     def path(self, sha256: str) -> Path:
-        """Where the blob with this checksum lies.
+        """Return the path of the blob with this checksum.
 
         Raises:
             BlobDamagedError: `sha256` is no checksum.
         """
         if _SHA256.fullmatch(sha256) is None:
             msg = f"{sha256!r} is not the sha256 of a blob"
-            raise BlobDamagedError(msg, hint="An entry of the log names it: mend that line by hand.")
+            raise BlobDamagedError(msg, hint="An entry of the log names it: correct that line by hand.")
         return self.directory / sha256[:2] / sha256[2:4] / sha256
 
     def put(self, data: bytes) -> str:
@@ -116,7 +116,7 @@ class DiskBlobs:
         return data
 
     def adopt(self, sha256: str, source: BlobStore) -> None:
-        """Have the blob that `source` holds here, too; where both are the same place it counts as used just now.
+        """Copy a blob of `source`; if both are the same place, it counts as used just now.
 
         Raises:
             BlobError: `source` is another place and cannot give it.
@@ -129,7 +129,7 @@ class DiskBlobs:
             self.put(source.get(sha256))
 
     def adopt_all(self, checksums: Iterable[str], source: BlobStore) -> None:
-        """Have these blobs of `source` here, too, and on the disk.
+        """Copy these blobs of `source`, and flush them to disk.
 
         Raises:
             BlobError: `source` is another place and cannot give one.
@@ -147,8 +147,8 @@ class DiskBlobs:
             self._unsynced.pop()
 
     def _touch(self, path: Path, data: bytes) -> bool:
-        # What a power failure or a failing disk has damaged is mended by who has the content at hand; a blob that
-        # cannot be touched could be collected as unused before the entry that names it is written.
+        # A blob that a power failure or a failing disk has damaged is written again; one that cannot be touched
+        # could be collected as unused before the entry that names it is written.
         with contextlib.suppress(OSError), parent_of(path) as (directory, name):
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
             if status.st_size == len(data) and read_file(path) == data:
@@ -179,7 +179,7 @@ class MemoryBlobs:
         return self._under.get(sha256)
 
     def sync(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: nothing is kept."""
 
 
 INLINE_BYTES = 4096
@@ -189,7 +189,7 @@ C = TypeVar("C", bound=Carrier)
 
 
 def stored(carrier: C, blobs: BlobStore) -> C:
-    """The carrier as it stands in the log: its content in the blob store if it is large.
+    """Return the carrier as the log has it: its content in the blob store if it is large.
 
     Raises:
         StorageError: the content could not be stored.
@@ -216,7 +216,7 @@ def _text_measures(content: TextContent | BinaryContent) -> tuple[int | None, in
 
 
 def inlined(carrier: C, blobs: BlobStore, *, conversation: str) -> C:
-    """The carrier with its content inline; `conversation` is for messages.
+    """Return the carrier with its content inline; `conversation` is for messages.
 
     Raises:
         BlobError: it lies in the blob store and is missing or damaged there.
@@ -242,7 +242,7 @@ def _remedy(carrier: Carrier, error: BlobError) -> str:
 
 
 def with_content(carrier: C, data: bytes) -> C:
-    """The carrier with `data` inline as the content that it names.
+    """Return the carrier with `data` inline as the content that it names.
 
     Raises:
         BlobDamagedError: it names text, and `data` is none.
@@ -255,5 +255,5 @@ def with_content(carrier: C, data: bytes) -> C:
         text = data.decode()
     except UnicodeDecodeError:
         msg = f"blob {carrier.sha256!r} is not the text that an entry says it is"
-        raise BlobDamagedError(msg, hint="An entry of the log names it: mend that line by hand.") from None
+        raise BlobDamagedError(msg, hint="An entry of the log names it: correct that line by hand.") from None
     return replace(carrier, text=text, sha256=None, size=None, chars=None, lines=None)

@@ -31,13 +31,13 @@ SYSTEM = Stamps(now=_milliseconds, entropy=os.urandom)
 
 
 def timestamp(milliseconds: int) -> str:
-    """A moment since the Unix epoch as RFC 3339, UTC, such as `2026-11-20T18:00:00.000Z`."""
+    """Return a moment since the Unix epoch as RFC 3339, UTC, such as `2026-11-20T18:00:00.000Z`."""
     seconds, rest = divmod(milliseconds, 1000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:03d}Z"
 
 
 def seconds_of(moment: str) -> float | None:
-    """A moment of a conversation's metadata in seconds since the Unix epoch; None where it is no moment.
+    """Return a moment of a conversation's metadata in seconds since the Unix epoch; None where it is no moment.
 
     Without a zone it is UTC, as the original JP writes it.
     """
@@ -84,10 +84,10 @@ _OTHERWISE = (
     "Look at that path with `ls -ld`, and at its file system with `df`; `jp query --no-persist` writes nothing."
 )
 LARGEST = 2 * 1024 * 1024 * 1024
-"""How many bytes a log, or the content of a blob, may have to be read."""
+"""The most bytes of a log or of a blob that are read."""
 
 SMALL = 16 * 1024 * 1024
-"""How many any other file of a workspace may have."""
+"""The most bytes of any other file of a workspace."""
 
 _TOO_LARGE_TO_READ = "Nothing that jp writes is that large: move it away, or restore it from a copy."
 _TOO_LARGE_TO_WRITE = "Raise this process's limit on the size of files (`ulimit -f`)."
@@ -95,7 +95,7 @@ _UNSYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
 
 
 def failure(action: str, path: Path, error: OSError) -> StorageError:
-    """The error for a call that failed; `action` such as `write`."""
+    """Return the error of a failed call; `action` is a verb such as `write`."""
     return StorageError(f"cannot {action} {str(path)!r}: {error.strerror or error}", hint=_hint(action, error.errno))
 
 
@@ -143,7 +143,7 @@ def open_directory(path: Path, flags: int = PASS) -> int:
 
 @contextlib.contextmanager
 def opened(path: Path, flags: int = PASS) -> Generator[int]:
-    """The directory at `path`, open until the end of the block; see `open_directory`."""
+    """Open the directory at `path` until the end of the block; see `open_directory`."""
     directory = open_directory(path, flags)
     try:
         yield directory
@@ -153,7 +153,7 @@ def opened(path: Path, flags: int = PASS) -> Generator[int]:
 
 @contextlib.contextmanager
 def parent_of(path: Path) -> Generator[tuple[int | None, str]]:
-    """The directory that holds `path`, open for use as `dir_fd`, and the name of `path` in it.
+    """Open the directory that holds `path` for use as `dir_fd`; yield it and the name of `path` in it.
 
     Outside of any workspace's `.jp` they are None and the path itself.
 
@@ -172,7 +172,7 @@ def parent_of(path: Path) -> Generator[tuple[int | None, str]]:
 
 
 def _from_marker(path: Path) -> tuple[str, list[str]]:
-    """What is above a workspace's `.jp`, and the names from there on; no names where `path` is in none."""
+    """Return the path above a workspace's `.jp`, and the names from there on; no names if `path` is in none."""
     text = os.fspath(path)
     at = f"{text}/".rfind(_IN_MARKER)
     return (text, []) if at < 0 else (text[:at] or "/", text[at + 1 :].split("/"))
@@ -233,7 +233,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def create_file(path: Path, data: bytes) -> None:
-    """A file that did not exist before.
+    """Create a file that did not exist before.
 
     Raises:
         FileExistsError: it does.
@@ -251,7 +251,7 @@ def create_file(path: Path, data: bytes) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """A hidden name in the same directory that nobody else uses."""
+    """Return an unused hidden name in the same directory."""
     return path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
 
 
@@ -305,7 +305,7 @@ def open_to_read(path: Path) -> int:
 
 
 def read_all(descriptor: int) -> bytes:
-    """A file from its start to its end.
+    """Return a file from its start to its end.
 
     Raises:
         OSError: it cannot be read, or has more than `LARGEST` bytes.
@@ -322,7 +322,7 @@ def read_all(descriptor: int) -> bytes:
 
 
 def sync_descriptor(descriptor: int) -> None:
-    """Have the disk keep what was written; file systems that know no such thing are left alone."""
+    """Flush written data to disk, if the file system can do that."""
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -331,7 +331,7 @@ def sync_descriptor(descriptor: int) -> None:
 
 
 def sync_file(path: Path) -> None:
-    """Have the disk keep a file that was written and closed before; one that is gone needs nothing."""
+    """Flush a file that was written and closed before to disk; a file that is gone needs nothing."""
     try:
         descriptor = open_file(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:

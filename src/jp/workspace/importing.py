@@ -38,9 +38,9 @@ _LOGS = (EVENTS, ORIGINAL_EVENTS)
 
 
 class ImportSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation that was read whole. `files` are its files as they are, a torn last line of the log left out.
+    """A conversation that was read whole. `files` are its files as they are, without a torn last line of the log.
 
-    `since` is when it was created, in deciseconds since the Unix epoch, None where nothing says so; its `id` is None
+    `since` is when it was created, in deciseconds since the Unix epoch, None if nothing says so; its `id` is None
     where its directory is not named after one. `named` are the checksums of content that lies in `blobs`.
     """
 
@@ -55,12 +55,12 @@ class ImportSource(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def log(self) -> str:
-        """The name of the file that counts."""
+        """Return the name of the file that counts."""
         return EVENTS if EVENTS in self.files else ORIGINAL_EVENTS
 
 
 def find_sources(path: Path) -> list[Path]:
-    """The directories of conversations that `path` means: itself, or what it holds, if it is a workspace or the like.
+    """Return the directories of conversations that `path` names: itself, or those in it, such as in a workspace.
 
     Raises:
         UsageError: there is none.
@@ -120,7 +120,7 @@ def read_source(directory: Path) -> ImportSource:
 
 
 def _entries(directory: Path, files: Mapping[str, bytes]) -> tuple[Sequence[AnyEntry], bytes | None]:
-    """The entries, and the whole lines of the log where there is one."""
+    """Return the entries, and the whole lines of the log where there is one."""
     if EVENTS not in files:
         return read_original(directory), None
     data = files[EVENTS]
@@ -135,7 +135,7 @@ def _created(entries: Sequence[AnyEntry]) -> int | None:
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a source: a new conversation, or where `is_new` is false the one that holds all of it already."""
+    """The result for a source: a new conversation, or if `is_new` is false the one that has all of it already."""
 
     source: ImportSource
     info: ConversationInfo
@@ -145,7 +145,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 def import_conversations(workspace: Workspace, sources: Sequence[ImportSource], *, local: bool) -> list[Imported]:
     """Copy conversations into `workspace`, with the content that they name.
 
-    Each keeps its id where that is free, else it gets the next one that is. What brings nothing new is left out.
+    Each keeps its id if that is free, else it gets the next free one. A source without anything new is not copied.
 
     Raises:
         StorageError: content is missing, or something could not be written; no conversation of them is left.
@@ -222,7 +222,7 @@ class _Importer:
 
 
 def _holds(directory: Path, source: ImportSource) -> bool:
-    """Whether all that `source` says is in `directory` already, which may have gone on since."""
+    """Return whether all that `source` says is in `directory` already, which may have gone on since."""
     try:
         found = read_file(directory / source.log)
     except OSError:

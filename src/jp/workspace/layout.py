@@ -1,4 +1,4 @@
-"""Where things lie: names of files and directories, and how a workspace is found and told from others."""
+"""The layout on disk: names of files and directories, the search for a workspace, and its id."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ORIGINAL_EVENTS = "events.json"
 METADATA = "metadata.json"
 BASE_CONFIG = "base_config.json"
 ARCHIVE = ".archive"
-"""Where the original JP keeps the conversations that were put away."""
+"""The directory in which the original JP keeps archived conversations."""
 
 MOVED = ".moved"
 """Marks a directory whose conversation was copied to another place, where it counts if both are there."""
@@ -47,12 +47,12 @@ class Storage(msgspec.Struct, frozen=True):
 
     @property
     def conversations(self) -> Path:
-        """One directory for each conversation."""
+        """Return the directory with one directory for each conversation."""
         return self.directory / "conversations"
 
     @property
     def archive(self) -> Path:
-        """One directory for each conversation that the original JP has put away."""
+        """Return the directory with one directory for each conversation that the original JP has archived."""
         return self.conversations / ARCHIVE
 
     @property
@@ -140,7 +140,7 @@ def find_root(start: Path) -> Path | None:
 
 
 def explicit_root(path: Path) -> Path:
-    """`path`, which a user named as the root of a workspace.
+    """Return `path`, which a user named as the root of a workspace.
 
     Raises:
         WorkspaceNotFoundError: it has no `.jp` directory.
@@ -153,7 +153,7 @@ def explicit_root(path: Path) -> Path:
 
 
 def directory_name(conversation_id: ConversationId, title: str | None) -> str:
-    """The name of a new conversation's directory, without secrets, also where they are in its title."""
+    """Return the name of a new conversation's directory, without secrets, also where they are in its title."""
     from jp.context.redaction import redact
 
     words = slug(redact(title or "").text)
@@ -161,29 +161,29 @@ def directory_name(conversation_id: ConversationId, title: str | None) -> str:
 
 
 def conversation_id_of(name: str) -> ConversationId | None:
-    """Whose directory bears this name; hidden ones are nobody's."""
+    """Return the id of the conversation whose directory has this name; None for hidden and other names."""
     found = _DIRECTORY_NAME.fullmatch(name)
     return None if found is None else ConversationId.parse(found[1])
 
 
 def is_in_archive(directory: Path) -> bool:
-    """Whether the conversation in `directory` was put away by the original JP."""
+    """Return whether the original JP has archived the conversation in `directory`."""
     return directory.parent.name == ARCHIVE
 
 
 def storage_directory(directory: Path) -> Path:
-    """The directory of the storage that the conversation in `directory` lies in."""
+    """Return the directory of the storage that the conversation in `directory` lies in."""
     conversations = directory.parent.parent if is_in_archive(directory) else directory.parent
     return conversations.parent
 
 
 def path_digest(path: Path) -> str:
-    """A short name for a path, the same however it was reached."""
+    """Return a short name for a path, the same however it was reached."""
     return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:16]
 
 
 def silo_directory(marker: Path, user_data: Path, *, create: bool) -> Path:
-    """What the user's data directory holds for the workspace whose `.jp` is `marker`.
+    """Return the directory in the user's data for the workspace whose `.jp` is `marker`.
 
     It is named after `.jp/.id`, so that moving the workspace loses nothing; `create` writes that file where it is
     missing. Where it cannot be written the silo is named after the path, and remains so.
@@ -201,7 +201,7 @@ def silo_directory(marker: Path, user_data: Path, *, create: bool) -> Path:
 
 
 def storage_at(root: Path | None, user_data: Path, *, local: bool, create: bool = False) -> Storage:
-    """Where the conversations of the workspace at `root` lie: its own, or the `local` ones; outside any they are one.
+    """Return the storage of the workspace at `root`: its own, or the `local` one; outside any workspace they are one.
 
     What else a user's data directory holds for the workspace lies beside the local ones. `create` says that something
     is about to be written there.
@@ -244,7 +244,7 @@ def create_id(marker: Path) -> str | None:
 
 
 def workspace_id(root: Path | None) -> str:
-    """The id of the workspace at `root`; empty where it has none, or outside any.
+    """Return the id of the workspace at `root`; empty where it has none, or outside any.
 
     Raises:
         StorageError: it cannot be read, or is none.
@@ -260,6 +260,6 @@ def _read_id(path: Path) -> str | None:
     if _ID.fullmatch(identity) is None:
         msg = f"{str(path)!r} does not hold the id of a workspace"
         raise StorageError(
-            msg, hint="Restore it, or delete it: jp then writes a new one, and local conversations start anew."
+            msg, hint="Restore it, or delete it: jp then writes a new one, and local conversations start again."
         )
     return identity

@@ -1,4 +1,4 @@
-"""Creating, seeding and removing a conversation's directory, each in one step that a crash cannot split."""
+"""The creation and removal of a conversation's directory, each in one step that a crash cannot split."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _FILES = (EVENTS, ORIGINAL_EVENTS, METADATA, BASE_CONFIG)
 
 
 def new_header(stamps: Stamps, *, nonce: str = "") -> Header:
-    """The first line of a new log, which takes the `nonce` of another one over."""
+    """Return the first line of a new log, which takes the `nonce` of another one over."""
     now = stamps.now()
     at = timestamp(now)
     return Header(
@@ -64,12 +64,12 @@ def new_header(stamps: Stamps, *, nonce: str = "") -> Header:
 
 
 def new_nonce(stamps: Stamps) -> str:
-    """What makes the markers of one log."""
+    """Return a nonce for the markers of one log."""
     return stamps.entropy(_NONCE_BYTES).hex()
 
 
 def first_free_id(stamps: Stamps, taken: set[ConversationId]) -> ConversationId:
-    """The id of a conversation that is created now, or a little later where those are taken."""
+    """Return the id of a conversation that is created now, or a little later where those are taken."""
     return _free_id(stamps.now() // 100, taken)
 
 
@@ -134,7 +134,7 @@ def create_conversation(
 
 
 def first_files(base_config: JsonObject, metadata: Metadata, log: bytes) -> dict[str, bytes]:
-    """The files of a new conversation, by name. Its first words are without secrets, whoever found them."""
+    """Return the files of a new conversation by name. Its first words have no secrets."""
     from jp.context.redaction import redact
 
     if metadata.first_words:
@@ -152,9 +152,9 @@ def place_conversation(
     stamps: Stamps,
     since: int | None = None,
 ) -> tuple[ConversationId, Path]:
-    """A new conversation with these files; see `create_conversation`. `words` name its directory.
+    """Create a conversation with these files; see `create_conversation`. `words` name its directory.
 
-    Its id is the first free one from `since` on, deciseconds since the Unix epoch; None stands for now.
+    Its id is the first free one from `since` on, deciseconds since the Unix epoch; None means now.
 
     Raises:
         StorageError: it could not be written; nothing of it is left.
@@ -194,9 +194,10 @@ def remove_conversation(storage: Storage, directory: Path, *, stamps: Stamps) ->
 
 
 def _reserve(storage: Storage, others: Sequence[Storage], since: int) -> tuple[ConversationId, Path]:
-    """An id that is ours, and the hidden directory that says so.
+    """Reserve a free id; return it and the hidden directory that reserves it.
 
-    Whoever has that directory looks who else uses the id, so of two that want the same one at most one goes on.
+    A process that has this directory looks for other uses of the id, so of two that want the same one at most one goes
+    on.
     """
     taken: set[ConversationId] = set()
     while True:

@@ -27,7 +27,7 @@ from jp.workspace.layout import (
 
 
 class Parent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a conversation was forked from: the turns `from_turn` to `to_turn` (0-based, inclusive) of another."""
+    """The origin of a fork: the turns `from_turn` to `to_turn` (0-based, inclusive) of another conversation."""
 
     conversation: str
     from_turn: int
@@ -37,8 +37,8 @@ class Parent(msgspec.Struct, frozen=True, kw_only=True):
 class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`metadata.json`. Moments are RFC 3339. `imported_at` is when a conversation came from elsewhere.
 
-    `untitled` says that the title was taken away, so that jp finds none by itself any more.
-    `first_words` are those that were asked first, in one line as they were typed.
+    `untitled` says that the user removed the title, so that jp generates none any more.
+    `first_words` are the beginning of the first message, in one line.
     """
 
     title: str | None = None
@@ -54,23 +54,23 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def wants_title(self) -> bool:
-        """Whether jp may find a title."""
+        """Return whether jp may generate a title."""
         return self.title is None and not self.untitled
 
 
 _decoder = msgspec.json.Decoder(Metadata)
 _fields_decoder: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _MOMENTS = ("pinned_at", "archived_at", "expires_at", "last_activated_at")
-_HINT = "Mend the file by hand, or delete it: title and labels are lost with it, the conversation is not."
+_HINT = "Correct the file by hand, or delete it: title and labels are lost with it, the conversation is not."
 
 
 def encode_metadata(metadata: Metadata) -> bytes:
-    """The file's text."""
+    """Return the file's text."""
     return msgspec.json.format(msgspec.json.encode(metadata), indent=2) + b"\n"
 
 
 def read_metadata(directory: Path) -> Metadata:
-    """The metadata of the conversation in `directory`; empty where the file is missing.
+    """Return the metadata of the conversation in `directory`; empty where the file is missing.
 
     Raises:
         StorageError: the file cannot be read.
@@ -80,7 +80,7 @@ def read_metadata(directory: Path) -> Metadata:
 
 
 def decode_metadata(data: bytes, path: Path) -> Metadata:
-    """What the file at `path` says; nothing where it is empty.
+    """Return the metadata in the file at `path`; defaults if it is empty.
 
     Raises:
         StorageError: it is no JSON object, or a field has a value of another type.
@@ -135,7 +135,7 @@ def update_metadata(directory: Path, change: Callable[[Metadata], Metadata]) -> 
 
 
 def rewritten(data: bytes, after: Metadata) -> bytes:
-    """The text of a file that held `data` and is to say `after`: what this version does not know stays in it."""
+    """Return the text of a file that held `data`, changed to `after`; fields that this version does not know stay."""
     fields = _fields_decoder.decode(data) if data else {}
     unknown = {name: value for name, value in fields.items() if name not in Metadata.__struct_encode_fields__}
     known = _fields_decoder.decode(msgspec.json.encode(after))
@@ -143,7 +143,7 @@ def rewritten(data: bytes, after: Metadata) -> bytes:
 
 
 class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a conversation without opening it.
+    """Information about a conversation that needs no look at its log.
 
     `last_activity` is when its log was last written, in seconds since the Unix epoch; of a conversation of the
     original JP, what its metadata says. `local` ones lie in the user's data directory though there is a workspace.
@@ -160,7 +160,7 @@ class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def directories_in(storage: Storage) -> Iterator[tuple[ConversationId, Path]]:
-    """The conversations of a storage: id and directory, in no order; those in the original's archive come last.
+    """Yield the conversations of a storage: id and directory, in no order; those in the original's archive come last.
 
     Of two with one id, the one that is not in the archive counts: a merge in git brings the other one back.
 
@@ -182,7 +182,7 @@ def directories_in(storage: Storage) -> Iterator[tuple[ConversationId, Path]]:
 
 
 def directory_names(directory: Path, *, links: bool = False) -> list[str]:
-    """The names of the directories in `directory`, or with `links` of the links; none where it is missing.
+    """Return the names of the directories in `directory`, or with `links` of the links; none where it is missing.
 
     Raises:
         StorageError: it cannot be listed.
@@ -199,7 +199,7 @@ def directory_names(directory: Path, *, links: bool = False) -> list[str]:
 
 
 def infos_of(found: Sequence[tuple[ConversationId, Path, bool]]) -> list[ConversationInfo]:
-    """What is known of these conversations, each with its directory and whether it is local; oldest first."""
+    """Return information about conversations, each given with its directory and whether it is local; oldest first."""
     with contextlib.ExitStack() as stack:
         parents = {directory.parent for _, directory, _ in found}
         above = {parent: stack.enter_context(opened(parent)) for parent in parents if parent.is_dir()}
@@ -213,7 +213,7 @@ def infos_of(found: Sequence[tuple[ConversationId, Path, bool]]) -> list[Convers
 def info_of(
     conversation_id: ConversationId, directory: Path, *, local: bool, above: int | None = None
 ) -> ConversationInfo:
-    """What is known of the conversation in `directory`, whose parent may be open as `above`.
+    """Return information about the conversation in `directory`, whose parent may be open as `above`.
 
     Damaged metadata is reported, not raised.
     """
@@ -253,7 +253,7 @@ def _last_written(directory: int) -> float | None:
 
 
 def _last_activity(directory: Path, metadata: Metadata) -> float:
-    """When a conversation without a log of jp's was active last."""
+    """Return the last activity of a conversation without a log of jp."""
     if metadata.last_activated_at is not None:
         # A clone gives all files the same date, and the original says it itself.
         from jp.conversation.original_events import moment_of

@@ -1,4 +1,4 @@
-"""One writer for each conversation: a lock of the operating system, which lets go when its process dies."""
+"""The lock for one writer of a conversation: the operating system releases it when its process dies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LockedError(JpError):
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who holds a lock, as its file says; advisory, for messages only."""
+    """The process that holds a lock, according to its file; for messages only."""
 
     pid: int
     acquired_at: str
@@ -50,7 +50,7 @@ class Lock:
 
     @property
     def held(self) -> bool:
-        """Whether this object holds the lock."""
+        """Return whether this object holds the lock."""
         return self._held
 
     def acquire(self, *, patience: float | None, waiting: Callable[[str], None]) -> None:
@@ -66,14 +66,14 @@ class Lock:
             time.sleep(pause)
 
     async def acquire_async(self, *, patience: float | None, waiting: Callable[[str], None]) -> None:
-        """`acquire` for code that runs in an event loop; cancelling it leaves nothing behind."""
+        """Acquire the lock like `acquire`, in an event loop; cancellation leaves nothing behind."""
         import anyio
 
         for pause in self._attempts(patience=patience, waiting=waiting):
             await anyio.sleep(pause)
 
     def release(self) -> None:
-        """Let go; nothing where it is not held."""
+        """Release the lock, if it is held."""
         self._held = False
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
@@ -84,7 +84,7 @@ class Lock:
     def remove_file(self) -> None:
         """Delete the file of a lock that is held, for a conversation that is gone.
 
-        Whoever waits for it finds that the path is no longer the file that it locked, and tries anew.
+        A waiting process finds that the path is no longer the file that it locked, and tries again.
         """
         if self._held and self._path is not None:
             with contextlib.suppress(OSError):
@@ -134,7 +134,7 @@ class Lock:
 
 
 def _locked_descriptor(path: Path) -> int | None:
-    """The file at `path`, open and locked; None where somebody else has locked it."""
+    """Return the file at `path`, open and locked; None where somebody else has locked it."""
     make_directories(path.parent, private=True)
     while True:
         descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600)

@@ -78,13 +78,13 @@ class LogFile:
             msg = f"{str(path)!r} is being written by a process with another user data directory"
             raise LockedError(msg, hint="Wait until that user or container is done.") from None
         except OSError:
-            # A file system without locks; the conversation's own lock is held all the same.
+            # A file system without locks; the conversation's own lock is held.
             pass
         return cls(descriptor, path)
 
     @classmethod
     def create(cls, path: Path, data: bytes) -> LogFile:
-        """A new log that holds `data`, open for appending: all of it or nothing, whenever this process dies.
+        """Create a log that holds `data`, open for appending: all of it or nothing, whenever this process dies.
 
         The conversation's lock must be held: what an earlier attempt left behind is taken away.
 
@@ -117,7 +117,7 @@ class LogFile:
         return created
 
     def read(self) -> bytes:
-        """All of it.
+        """Return the whole file.
 
         Raises:
             StorageError: it cannot be read.
@@ -152,11 +152,11 @@ class LogFile:
         return kept
 
     def sync_also(self, *paths: Path) -> None:
-        """Have the next `sync` cover these files, too."""
+        """Make the next `sync` flush these files, too."""
         self._unsynced = paths
 
     def sync(self) -> None:
-        """Have the disk keep it.
+        """Flush it to disk.
 
         Raises:
             OSError: the disk reports an error.
@@ -167,7 +167,7 @@ class LogFile:
         sync_descriptor(self._open_descriptor())
 
     def close(self) -> None:
-        """Let go of the file. Closing again does nothing."""
+        """Close the file. Closing again does nothing."""
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
@@ -178,7 +178,7 @@ class LogFile:
         return self._descriptor
 
     def _check_untouched(self, descriptor: int) -> None:
-        """A checkout or an editor may put another file in place, or write over it: what jp adds would be lost."""
+        """Raise if a checkout or an editor has replaced or shortened the file: what jp adds would be lost."""
         change = ""
         try:
             opened = os.fstat(descriptor)
@@ -256,13 +256,13 @@ def _put_in_place(temporary: Path, path: Path) -> None:
 C = TypeVar("C", bound=Carrier)
 
 
-def unforeseeable(entry: AnyEntry, stamps: Stamps) -> AnyEntry:
-    """A header with a nonce where it has none: who wrote the original's file could foresee one that is made of it."""
+def with_nonce(entry: AnyEntry, stamps: Stamps) -> AnyEntry:
+    """Return a header with a random nonce if it has none: the author of the file could predict a derived one."""
     return replace(entry, nonce=new_nonce(stamps)) if isinstance(entry, Header) and not entry.nonce else entry
 
 
 def delivery_notices(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
-    """What to say where the original attached sources: running a stranger's commands again helps nobody."""
+    """Return notices about sources that the original attached, which jp does not run again."""
     named = [text for entry in entries for text in _declared_by(entry)]
     if not named:
         return ()
@@ -278,10 +278,10 @@ def _declared_by(entry: AnyEntry) -> tuple[str, ...]:
             return ()
 
 
-class ConvertingSink:
-    """Where the lines of a converted log go.
+class ConversionSink:
+    """A sink for the lines of a converted log.
 
-    Lines are held back until `start`, so that mending what a crash left open is no reason to write. With the first
+    Lines are held back until `start`, so that a repair alone is no reason to write. With the first
     line after it the log is written in one step: the converted entries, what was held back, and that line.
     """
 
@@ -294,7 +294,7 @@ class ConvertingSink:
         self._file: LogFile | None = None
 
     def start(self) -> None:
-        """What is appended from now on is said by somebody."""
+        """Write the lines that are appended from now on."""
         self._is_started = True
 
     def append(self, line: bytes) -> None:
@@ -313,7 +313,7 @@ class ConvertingSink:
             self._held.append(line)
 
     def sync(self) -> None:
-        """Have everything that was appended survive a power failure.
+        """Flush everything that was appended to disk.
 
         Raises:
             OSError: the disk reports an error.
@@ -322,7 +322,7 @@ class ConvertingSink:
             self._file.sync()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
 
@@ -331,7 +331,7 @@ class ConvertingSink:
 
 
 class Sink(Protocol):
-    """Where lines go."""
+    """A sink for lines."""
 
     def append(self, line: bytes) -> None:
         """Add a line, its newline included, whole or not at all.
@@ -342,7 +342,7 @@ class Sink(Protocol):
         ...
 
     def sync(self) -> None:
-        """Have everything that was appended survive a power failure.
+        """Flush everything that was appended to disk.
 
         Raises:
             OSError: the disk reports an error.
@@ -350,29 +350,29 @@ class Sink(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
         ...
 
 
 class NowhereSink:
-    """Keeps nothing: for conversations that live in memory."""
+    """A sink for conversations in memory, which keeps nothing."""
 
     def append(self, line: bytes) -> None:
-        """Nothing is kept."""
+        """Do nothing: nothing is kept."""
 
     def sync(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: nothing is kept."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is open."""
 
 
 class Log:
-    """The log of one conversation, open for appending, the conversation's lock held by whoever opened it.
+    """The log of one conversation, open for appending. Its opener holds the conversation's lock.
 
     What was appended survives the death of this process at once, and a power failure from the next `cycle_end` on:
-    waiting for the disk at every entry would delay the first word of an answer. `notices` says what was found and
-    mended when it was opened. `directory` is where the conversation lies, None for one that is only in memory.
+    waiting for the disk at every entry would delay the first word of an answer. `notices` are about
+    problems found and repaired when it was opened. `directory` is the conversation's, None for one in memory.
     """
 
     def __init__(self, stream: Stream, *, sink: Sink, stamps: Stamps = SYSTEM, directory: Path | None = None) -> None:
@@ -388,12 +388,12 @@ class Log:
 
     @property
     def entries(self) -> Sequence[AnyEntry]:
-        """The stream so far, content in the form in which it is stored."""
+        """Return the stream so far, content in the form in which it is stored."""
         return self._stream.entries
 
     @property
     def fresh(self) -> Sequence[AnyEntry]:
-        """What was appended since it was opened, repairs included."""
+        """Return the entries that were appended since it was opened, with repairs."""
         return self._stream.entries[self._found :]
 
     def append(self, entry: AnyEntry) -> AnyEntry:
@@ -430,7 +430,7 @@ class Log:
         return tuple(whole)
 
     def load(self, carrier: C, /) -> C:
-        """The carrier with its content inline, read from the blob store where it lies there.
+        """Return the carrier with its content inline, read from the blob store where it lies there.
 
         Raises:
             StorageError: the blob is missing or damaged.
@@ -438,7 +438,7 @@ class Log:
         return self._stream.load(carrier)
 
     def close(self) -> None:
-        """Have the disk keep everything, and let go of the file. Closing again does nothing.
+        """Flush everything to disk and close the file. Closing again does nothing.
 
         Raises:
             StorageError: the disk reported an error; what was appended last may not survive a power failure.
@@ -492,7 +492,7 @@ def open_log(directory: Path, blobs: BlobStore, *, stamps: Stamps = SYSTEM) -> L
     except LogMissingError:
         return _open_original(directory, blobs, stamps)
     try:
-        entries, notices = _mended(file)
+        entries, notices = _without_torn_end(file)
         notices += change_notices(directory, entries)
         if len(entries) == 1:
             file.sync_also(directory / METADATA, directory / BASE_CONFIG)
@@ -504,10 +504,10 @@ def open_log(directory: Path, blobs: BlobStore, *, stamps: Stamps = SYSTEM) -> L
 
 
 def _open_original(directory: Path, blobs: BlobStore, stamps: Stamps) -> Log:
-    """The log of a conversation of the original's; nothing is written yet."""
+    """Return the log of a conversation of the original's; nothing is written yet."""
     stream = read_stream(directory, blobs)
-    stream.entries[0] = unforeseeable(stream.entries[0], stamps)
-    sink = ConvertingSink(directory / EVENTS, stream.entries, blobs)
+    stream.entries[0] = with_nonce(stream.entries[0], stamps)
+    sink = ConversionSink(directory / EVENTS, stream.entries, blobs)
     log = _repaired(Log(stream, sink=sink, stamps=stamps, directory=directory))
     log.notices += delivery_notices(stream.entries)
     sink.start()
@@ -515,11 +515,11 @@ def _open_original(directory: Path, blobs: BlobStore, stamps: Stamps) -> Log:
 
 
 def open_in_memory(stream: Stream, *, stamps: Stamps = SYSTEM) -> Log:
-    """A log that starts with `stream`, which grows with it; what is appended is written nowhere but to its blobs."""
+    """Return a log in memory that starts with `stream`, which grows with it; only content is written, to its blobs."""
     return _repaired(Log(stream, sink=NowhereSink(), stamps=stamps))
 
 
-def _mended(file: LogFile) -> tuple[list[AnyEntry], tuple[str, ...]]:
+def _without_torn_end(file: LogFile) -> tuple[list[AnyEntry], tuple[str, ...]]:
     data = file.read()
     parsed = parse_log(data, file.path)
     if parsed.end < len(data):

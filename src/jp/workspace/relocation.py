@@ -1,4 +1,4 @@
-"""Moving a conversation between the workspace and the user's data directory, so that a crash loses nothing.
+"""Moves of a conversation between the workspace and the user's data directory that lose nothing in a crash.
 
 All of it is copied and on the disk before the new directory appears, in one step; then the old one goes. In between,
 a mark in the old directory says which of the two counts: where both are there, the one without it.
@@ -24,7 +24,7 @@ Found = tuple[ConversationId, Path, bool]
 
 
 def without_leftovers(found: Sequence[Found]) -> list[Found]:
-    """The directories that count: of two with one id not the one that was moved away and not removed yet."""
+    """Return the directories that count: of two with one id not the one that was moved away and not removed yet."""
     ids = [conversation_id for conversation_id, _, _ in found]
     if len(set(ids)) == len(ids):
         return list(found)
@@ -32,7 +32,7 @@ def without_leftovers(found: Sequence[Found]) -> list[Found]:
 
 
 def is_marked(directory: Path) -> bool:
-    """Whether somebody began to move the conversation in `directory` away."""
+    """Return whether somebody began to move the conversation in `directory` away."""
     return (directory / MOVED).exists()
 
 
@@ -107,7 +107,7 @@ def _appear(directory: Path, reserved: Path, moved: Path) -> None:
 
 
 def _copy(source: Path, target: Path, *, mode: int) -> None:
-    """Everything in a directory, links as links, with the times of the files, on the disk when it returns."""
+    """Copy a directory, links as links, with the times of its files, and flush it to disk."""
     target.mkdir(mode)
     with os.scandir(source) as found:
         entries = list(found)

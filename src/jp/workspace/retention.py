@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from jp.workspace.lifecycle import Seed
 
 
-class _Held(msgspec.Struct, kw_only=True):
-    """A conversation as this process sees it."""
+class _MemoryConversation(msgspec.Struct, kw_only=True):
+    """A conversation in memory."""
 
     info: ConversationInfo
     base_config: JsonObject
@@ -50,11 +50,11 @@ class _Held(msgspec.Struct, kw_only=True):
 
 
 class EphemeralWorkspace:
-    """What `Workspace` offers, kept in memory until the process ends. Conversations on disk are read, without locks."""
+    """A workspace in memory until the process ends. Conversations on disk are read, without locks."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._held: dict[ConversationId, _Held] = {}
+        self._held: dict[ConversationId, _MemoryConversation] = {}
         self._removed: set[ConversationId] = set()
         self.root = workspace.root
         self.user_data = workspace.user_data
@@ -113,11 +113,11 @@ class EphemeralWorkspace:
 
             entries = [*stream.entries, *stamped(seed.entries, stamps)]
             stream = replace(stream, entries=entries, blobs=MemoryBlobs(seed.blobs))
-        self._held[conversation_id] = _Held(info=info, base_config=base_config, stream=stream)
+        self._held[conversation_id] = _MemoryConversation(info=info, base_config=base_config, stream=stream)
         return info
 
     def lock(self, info: ConversationInfo) -> Lock:
-        """A lock that locks nothing: what is not written disturbs nobody."""
+        """Return a lock that locks nothing: what is not written disturbs nobody."""
         return Lock(None, subject=info.id)
 
     def open(self, info: ConversationInfo, lock: Lock) -> Log:
@@ -144,15 +144,15 @@ class EphemeralWorkspace:
         """See `Workspace`. What is activated is forgotten with the process."""
         return self._workspace.session(key, existing=self.ids, persistent=False)
 
-    def _hold(self, info: ConversationInfo) -> _Held:
+    def _hold(self, info: ConversationInfo) -> _MemoryConversation:
         held = self._held.get(info.id)
         if held is None:
             stream = self._workspace.read(info)
             if original_of(stream.entries) is not None:
-                from jp.workspace.log import unforeseeable
+                from jp.workspace.log import with_nonce
 
-                stream.entries[0] = unforeseeable(stream.entries[0], self._workspace.stamps)
-            held = _Held(
+                stream.entries[0] = with_nonce(stream.entries[0], self._workspace.stamps)
+            held = _MemoryConversation(
                 info=info,
                 base_config=self._workspace.base_config(info),
                 stream=replace(stream, blobs=MemoryBlobs(stream.blobs)),
@@ -162,11 +162,11 @@ class EphemeralWorkspace:
 
 
 UNKNOWN_AGE_SECONDS = 7 * 24 * 60 * 60
-"""For how long a session counts of which nothing tells whether it still exists, after something became active."""
+"""The time for which a session counts after its last activity, if its existence is unknown."""
 
 
 def active_in_sessions(directory: Path, *, now: float) -> frozenset[str]:
-    """The ids of the conversations that are active in a terminal; `now` in seconds since the Unix epoch.
+    """Return the ids of the conversations that are active in a terminal; `now` in seconds since the Unix epoch.
 
     A terminal whose leader is gone does not count.
     """
@@ -175,7 +175,7 @@ def active_in_sessions(directory: Path, *, now: float) -> frozenset[str]:
 
 
 def deactivate(directory: Path, gone: Collection[str], *, now: int) -> None:
-    """Have no terminal continue one of these conversations without being asked; `now` in milliseconds.
+    """Make no terminal continue one of these conversations by default; `now` in milliseconds.
 
     Raises:
         StorageError: it could not be written.
@@ -205,7 +205,7 @@ def _counts(file: SessionFile, now: float) -> bool:
 
 
 def _is_alive(file: SessionFile) -> bool:
-    """Whether the session's leader still runs, and is no later process with the same id."""
+    """Return whether the session's leader still runs, and is no later process with the same id."""
     if not file.value.isdecimal() or len(file.value) > len(str(2**31)):
         return False
     try:
@@ -219,16 +219,16 @@ def _is_alive(file: SessionFile) -> bool:
 
 
 LOOKED_FOR_SECONDS = 60 * 60
-"""How often they are looked for: whoever asks a question does not wait for every conversation's metadata."""
+"""The time between two searches, because reading the metadata of every conversation delays a query."""
 
 REMOVED_AT_ONCE = 20
-"""How many are removed by one command at most."""
+"""The most conversations that one command removes."""
 
 _MARK = "swept"
 
 
 def is_expired(metadata: Metadata, *, now: float) -> bool:
-    """Whether a conversation may be removed at `now`, in seconds since the Unix epoch. Pinned ones stay."""
+    """Return whether a conversation may be removed at `now`, in seconds since the Unix epoch. Pinned ones stay."""
     if metadata.expires_at is None or metadata.pinned_at is not None:
         return False
     end = seconds_of(metadata.expires_at)
@@ -238,7 +238,7 @@ def is_expired(metadata: Metadata, *, now: float) -> bool:
 def expired(
     conversations: Sequence[ConversationInfo], active: Collection[str], *, now: float
 ) -> list[ConversationInfo]:
-    """Those that may be removed now: expired and active in no terminal.
+    """Return the conversations that may be removed now: expired and active in no terminal.
 
     What the original JP stored stays: it is not jp's to delete.
     """

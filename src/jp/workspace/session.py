@@ -1,4 +1,4 @@
-"""Which conversation is active in which terminal."""
+"""Sessions: the conversation that is active in each terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SESSIONS = "sessions"
 
 
 class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
-    """What tells one terminal from another.
+    """The identity of a terminal.
 
     `source` is an environment variable's name or `terminal`, `value` its value or the session leader's process id.
     `leader` tells that process from a later one with the same id; empty where nothing is known of it.
@@ -36,7 +36,7 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def file_name(self) -> str:
-        """The name of the session's file."""
+        """Return the name of the session's file."""
         if self.source == TERMINAL:
             return f"{TERMINAL}-{self.value}.json"
         return f"env-{self.source}-{hashlib.sha256(os.fsencode(self.value)).hexdigest()[:16]}.json"
@@ -50,7 +50,7 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of a session: its key, and its conversations, the active one first."""
+    """The file of a session: its key, and its conversations, the active one first."""
 
     source: str
     value: str
@@ -62,7 +62,7 @@ _decoder = msgspec.json.Decoder(SessionFile)
 
 
 def read_session(path: Path) -> SessionFile | None:
-    """A session's file; None where it cannot be read: that costs no more than the choice of a conversation."""
+    """Return a session's file; None where it cannot be read: that costs no more than the choice of a conversation."""
     try:
         return _decoder.decode(read_file(path, most=SMALL))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -79,7 +79,7 @@ def write_session(path: Path, file: SessionFile) -> None:
 
 
 def session_key(environment: Mapping[str, str] | None = None) -> SessionKey | None:
-    """The session that this process belongs to; None where nothing tells (a cron job, a hook of an editor)."""
+    """Return the session that this process belongs to; None where nothing tells (a cron job, a hook of an editor)."""
     known = os.environ if environment is None else environment
     if explicit := known.get(_EXPLICIT):
         return SessionKey(source=_EXPLICIT, value=explicit)
@@ -98,7 +98,7 @@ def _terminal_key() -> SessionKey | None:
 
 
 def _terminal_name() -> str | None:
-    """The name of the terminal, empty where it has none, None where there is no terminal."""
+    """Return the name of the terminal, empty where it has none, None where there is no terminal."""
     for descriptor in (0, 1, 2):
         with contextlib.suppress(OSError):
             return os.ttyname(descriptor)
@@ -110,7 +110,7 @@ def _terminal_name() -> str | None:
 
 
 def leader_mark(process: int) -> str:
-    """The terminal and the start of a process, in clock ticks since boot; empty where there is no `/proc`."""
+    """Return the terminal and the start of a process, in clock ticks since boot; empty where there is no `/proc`."""
     try:
         status = Path(f"/proc/{process}/stat").read_bytes()
     except OSError:
@@ -121,10 +121,10 @@ def leader_mark(process: int) -> str:
 
 
 class SessionDirectory(Protocol):
-    """Where a workspace's sessions lie."""
+    """A function that returns the directory of a workspace's sessions."""
 
     def __call__(self, *, create: bool) -> Path:
-        """The directory, which need not exist; `create` says that something is about to be written there."""
+        """Return the directory, which need not exist; `create` says that something is about to be written there."""
         ...
 
 
@@ -152,13 +152,13 @@ class Session:
         self._history: list[Visit] | None = None
 
     def active(self) -> ConversationId | None:
-        """The active conversation; None where it was removed: nobody asked for the one before it."""
+        """Return the active conversation; None where it was removed: nobody asked for the one before it."""
         newest = self._visits()[:1]
         existing = self._existing() if newest else set[ConversationId]()
         return next((ConversationId(visit.id) for visit in newest if visit.id in existing), None)
 
     def previous(self, *, without: AbstractSet[ConversationId] = frozenset()) -> ConversationId | None:
-        """The conversation that was active before, the newest that is still there and none of `without`."""
+        """Return the conversation that was active before, the newest that is still there and none of `without`."""
         earlier = self._visits()[1:]
         existing = self._existing() - without if earlier else set[ConversationId]()
         return next((ConversationId(visit.id) for visit in earlier if visit.id in existing), None)

@@ -1,4 +1,4 @@
-"""Reading a conversation from its directory."""
+"""A conversation that is read from its directory."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
 
     def load(self, carrier: C, /) -> C:
-        """The carrier with its content inline, read from the blob store where it lies there.
+        """Return the carrier with its content inline, read from the blob store where it lies there.
 
         Raises:
             StorageError: the blob is missing or damaged.
@@ -77,7 +77,7 @@ class ParsedLog(msgspec.Struct, frozen=True, kw_only=True):
 def parse_log(data: bytes, path: Path) -> ParsedLog:
     """Read the bytes of a log. `path` is for messages. Blank lines are nothing.
 
-    An unterminated last line is an entry if it is whole JSON, else it is left out: its writer died, or is writing.
+    An unterminated last line is an entry if it is whole JSON, else it is ignored: its writer died, or is writing.
 
     Raises:
         LogDamagedError: another line is malformed, or there is no header.
@@ -110,7 +110,7 @@ def _decode_lines(lines: list[bytes], path: Path) -> list[AnyEntry]:
 
 
 def _damaged(line: bytes, error: MalformedEntryError, number: int, path: Path) -> LogDamagedError:
-    hint = "Mend the line by hand or restore the file; jp never skips a line of a log."
+    hint = "Correct the line by hand or restore the file; jp never skips a line of a log."
     if line.startswith(_CONFLICT_MARKERS):
         hint = "Two branches both continued this conversation: resolve the conflict in git, keeping one side's lines."
     return LogDamagedError(f"{str(path)!r}, line {number}: {error.message}", hint=hint)
@@ -148,12 +148,12 @@ def _format_of(raw: bytes, path: Path) -> int:
 
 
 def torn_notice(path: Path) -> str:
-    """What a reader says of a line that is not whole."""
-    return f"the last line of {str(path)!r} is not whole and was left out: its writer died, or is still writing"
+    """Return the notice about a last line that is not whole."""
+    return f"the last line of {str(path)!r} is not whole and was ignored: its writer died, or is still writing"
 
 
 def missing_log(directory: Path) -> StorageError:
-    """Why there is no log in `directory`."""
+    """Return the error for a directory without a log."""
     if not directory.exists():
         msg = f"there is no conversation at {str(directory)!r}"
         return LogMissingError(
@@ -167,7 +167,7 @@ def missing_log(directory: Path) -> StorageError:
 
 
 def read_stream(directory: Path, blobs: BlobStore) -> Stream:
-    """The conversation in `directory`, as its log has it, else as the original JP stored it.
+    """Return the conversation in `directory`, as its log has it, else as the original JP stored it.
 
     Needs no lock, changes nothing, reads no blob.
 
@@ -196,12 +196,12 @@ def _read_original(directory: Path, blobs: BlobStore) -> Stream:
 
 
 def original_of(entries: Sequence[AnyEntry]) -> Original | None:
-    """The file of the original's that a stream was converted from, if it was."""
+    """Return the file of the original's that a stream was converted from, if it was."""
     return entries[0].original if entries and isinstance(entries[0], Header) else None
 
 
 def change_notices(directory: Path, entries: Sequence[AnyEntry]) -> tuple[str, ...]:
-    """What to say where the file that a log was converted from holds something else since then."""
+    """Return a notice if the file that a log was converted from has changed since then."""
     original = original_of(entries)
     if original is None:
         return ()
@@ -219,7 +219,7 @@ class OriginalDamagedError(StorageError):
 
 
 def read_original(directory: Path) -> list[AnyEntry]:
-    """The entries of the conversation in `directory`, with a header; content is inline.
+    """Return the entries of the conversation in `directory`, with a header; content is inline.
 
     Raises:
         FileNotFoundError: there is no conversation of the original's.
@@ -235,19 +235,19 @@ def read_original(directory: Path) -> list[AnyEntry]:
     try:
         return convert(data, conversation, OriginalSettings(read_base_config(directory)))
     except MalformedOriginalError as error:
-        hint = "Mend the file by hand or restore it from a copy; jp never skips a part of a conversation."
+        hint = "Correct the file by hand or restore it from a copy; jp never skips a part of a conversation."
         raise OriginalDamagedError(f"{str(path)!r}: {error.message}", hint=hint) from None
 
 
 def has_changed(path: Path, original: Original, *, since: Path) -> bool:
-    """Whether the file at `path` is no longer the one that the log `since` was converted from; not where it is gone."""
+    """Return whether a file has changed since the log `since` was converted from it; false if it is gone."""
     import hashlib
 
     try:
         found = path.stat()
         if found.st_size != original.size:
             return True
-        # Who writes a file of the same size gives it a new date, and reading it would cost more than the log.
+        # A change that keeps the size gives the file a new date, and reading it would cost more than the log.
         is_newer = found.st_mtime_ns > since.stat().st_mtime_ns
         return is_newer and hashlib.sha256(_read(path)).hexdigest() != original.sha256
     except (OSError, StorageError):
@@ -267,7 +267,7 @@ _object_decoder: msgspec.json.Decoder[JsonObject] = msgspec.json.Decoder(JsonObj
 
 
 def read_base_config(directory: Path) -> JsonObject:
-    """The configuration that the conversation was created with, in jp's spelling; empty where the file is missing.
+    """Return the base configuration of a conversation in jp's spelling; empty if the file is missing.
 
     Raises:
         StorageError: it cannot be read, or is no JSON object.
@@ -280,7 +280,7 @@ def read_base_config(directory: Path) -> JsonObject:
         found = _object_decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"{str(path)!r} is not what it should be: {reason_of(error)}"
-        raise StorageError(msg, hint="Mend the file by hand or restore it from a copy.") from None
+        raise StorageError(msg, hint="Correct the file by hand or restore it from a copy.") from None
 
     from jp.config.sources import in_jps_spelling
 
@@ -292,7 +292,7 @@ _MARK = b'"chat_request"'
 
 
 def last_request(directory: Path) -> str:
-    """What was asked last in a conversation; empty where that does not stand near the end of its log."""
+    """Return the last message of the user; empty if it is not near the end of the log."""
     try:
         with open(open_to_read(directory / EVENTS), "rb") as file:  # noqa: PTH123 - a descriptor
             size = file.seek(0, 2)

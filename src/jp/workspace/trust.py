@@ -48,7 +48,7 @@ class TrustStore:
         self._remembered: frozenset[str] = frozenset()
 
     def accepted(self) -> frozenset[str]:
-        """What was accepted so far. What cannot be read was not."""
+        """Return the accepted hashes. Those that cannot be read are not accepted."""
         try:
             return self._remembered | frozenset(_decoder.decode(read_file(self._path, most=SMALL)).accepted)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -97,7 +97,7 @@ def require_own(root: Path, user_data: Path) -> None:
     Raises:
         UnsafeWorkspaceError: it is not used; the hint has the command that accepts its owner.
     """
-    strangers = strangers_of(root)
+    strangers = foreign_owners(root)
     if not strangers:
         return
 
@@ -113,10 +113,10 @@ def require_own(root: Path, user_data: Path) -> None:
     )
 
 
-def strangers_of(root: Path) -> tuple[int, ...]:
+def foreign_owners(root: Path) -> tuple[int, ...]:
     """Return the users other than this one who own the workspace at `root`: its directory, or the `.jp` in it.
 
-    Under sudo, whoever ran it is this user, too.
+    Under sudo, the user who ran it counts as this user, too.
 
     Raises:
         UnsafeWorkspaceError: `.jp` is a link.
@@ -135,12 +135,12 @@ def strangers_of(root: Path) -> tuple[int, ...]:
 
 
 def accept_owners(root: Path, user_data: Path) -> None:
-    """Use the workspace at `root` from now on, whoever owns it now.
+    """Accept the current owners of the workspace at `root`.
 
     Raises:
         StorageError: that could not be written.
     """
-    if strangers := strangers_of(root):
+    if strangers := foreign_owners(root):
         TrustStore(root, user_data=user_data).accept([_mark(uid) for uid in strangers])
 
 

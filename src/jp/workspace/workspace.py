@@ -59,7 +59,7 @@ class ConversationNotFoundError(UsageError):
 class Workspace:
     """The conversations of a directory tree with a `.jp` directory, or the user's own ones outside any.
 
-    `root` is None outside any. Whoever writes to an existing conversation holds its lock.
+    `root` is None outside any. Writing to an existing conversation requires its lock.
     """
 
     def __init__(self, root: Path | None, *, user_data: Path, stamps: Stamps = SYSTEM) -> None:
@@ -69,7 +69,7 @@ class Workspace:
         self._shared = storage_at(root, user_data, local=False)
 
     def conversations(self) -> list[ConversationInfo]:
-        """All conversations, oldest first. No log is opened.
+        """Return all conversations, oldest first. No log is opened.
 
         Raises:
             StorageError: a directory cannot be listed.
@@ -77,7 +77,7 @@ class Workspace:
         return infos_of(self._directories())
 
     def ids(self) -> set[ConversationId]:
-        """The ids of all conversations.
+        """Return the ids of all conversations.
 
         Raises:
             StorageError: a directory cannot be listed.
@@ -85,7 +85,7 @@ class Workspace:
         return {conversation_id for storage, _ in self._storages() for conversation_id, _ in directories_in(storage)}
 
     def get(self, conversation_id: ConversationId) -> ConversationInfo:
-        """The conversation with this id.
+        """Return the conversation with this id.
 
         Raises:
             ConversationNotFoundError: there is none.
@@ -104,7 +104,7 @@ class Workspace:
         return info_of(conversation_id, directory, local=local)
 
     def read(self, info: ConversationInfo) -> Stream:
-        """The entries of a conversation.
+        """Return the entries of a conversation.
 
         Raises:
             StorageError: the log is missing or damaged.
@@ -112,7 +112,7 @@ class Workspace:
         return read_stream(info.directory, self._blobs(info))
 
     def base_config(self, info: ConversationInfo) -> JsonObject:
-        """The configuration that a conversation was created with.
+        """Return the configuration that a conversation was created with.
 
         Raises:
             StorageError: the file is damaged.
@@ -128,7 +128,7 @@ class Workspace:
         topic: str = "",
         seed: Seed | None = None,
     ) -> ConversationInfo:
-        """A new conversation; a `local` one lies in the user's data directory. `topic` names it without a title.
+        """Create a conversation; a `local` one lies in the user's data directory. `topic` names it without a title.
 
         A `seed` gives it entries to start with.
 
@@ -146,12 +146,12 @@ class Workspace:
         return info_of(conversation_id, directory, local=local and self.root is not None)
 
     def lock(self, info: ConversationInfo) -> Lock:
-        """The lock of a conversation, not acquired yet."""
+        """Return the lock of a conversation, not acquired yet."""
         name = f"{info.id.digits}-{path_digest(info.directory)}.lock"
         return Lock(self.user_data / "locks" / name, subject=info.id)
 
     def open(self, info: ConversationInfo, lock: Lock) -> Log:
-        """The log of a conversation, mended where a writer died, open for appending until it is closed.
+        """Open the log of a conversation for appending until it is closed, repaired if a writer died.
 
         Raises:
             LockedError: a process that knows another lock writes it.
@@ -177,7 +177,7 @@ class Workspace:
     def remove(self, info: ConversationInfo, lock: Lock | None) -> None:
         """Remove a conversation, also from the search index.
 
-        Its lock is released; None stands for one that only its creator knows.
+        Its lock is released; None means a conversation that no other process knows.
 
         Raises:
             StorageError: it could not be removed.
@@ -202,7 +202,7 @@ class Workspace:
         existing: Callable[[], AbstractSet[ConversationId]] | None = None,
         persistent: bool = True,
     ) -> Session:
-        """What the terminal with this key remembers of this workspace, whose conversations are `existing`."""
+        """Return the session of the terminal with this key; `existing` returns the conversations of this workspace."""
         return Session(
             key,
             directory=self._sessions,
@@ -227,7 +227,7 @@ class Workspace:
         return without_leftovers(found)
 
     def _refuse_link(self, conversation_id: ConversationId) -> None:
-        """Say why a conversation is not found whose directory is a link: it may lead to anybody's."""
+        """Raise if the directory of a conversation is a link, which jp does not follow."""
         for storage, _ in self._storages():
             for name in directory_names(storage.conversations, links=True):
                 if conversation_id_of(name) == conversation_id:
@@ -258,7 +258,7 @@ class Workspace:
 
 
 def storage_of(info: ConversationInfo, shared: Storage) -> Storage:
-    """Where a conversation lies, in a workspace whose own conversations lie in `shared`."""
+    """Return the storage of a conversation in a workspace whose own conversations are in `shared`."""
     directory = storage_directory(info.directory)
     return Storage(directory, private=directory != shared.directory or shared.private)
 
@@ -272,7 +272,7 @@ def _check_held(lock: Lock) -> None:
 def find_workspace(
     start: Path, *, explicit: Path | None = None, user_data: Path | None = None, stamps: Stamps = SYSTEM
 ) -> Workspace:
-    """The workspace that `start` lies in, or that `explicit` is the root of; the user's own outside any.
+    """Return the workspace that `start` lies in, or that `explicit` is the root of; the user's own outside any.
 
     Raises:
         WorkspaceNotFoundError: `explicit` is no workspace's root.
@@ -287,7 +287,7 @@ def find_workspace(
 
 
 def keeps_out_of_git(root: Path) -> bool:
-    """Whether the `.jp/.gitignore` of the workspace at `root` names its conversations."""
+    """Return whether the `.jp/.gitignore` of the workspace at `root` names its conversations."""
     try:
         lines = read_file(root / MARKER / ".gitignore", most=SMALL).splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The list of keys in `docs/configuration.md` is written from the model: run this file to write it anew."""
+"""The list of keys in `docs/configuration.md` is written from the model; run this file to update it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ END = "<!-- end of keys -->\n"
 @cache
 def meanings() -> dict[tuple[str, str], str]:
     """The text under each field of the model, by class and field."""
-    trees = [ast.parse(inspect.getsource(module)) for module in (model, entries, model, entries)]
+    trees = [ast.parse(inspect.getsource(module)) for module in (model, entries)]
     classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
     return {(node.name, name): text for node in classes for name, text in _texts(node)}
 

@@ -272,7 +272,7 @@ def test_a_server_of_the_users_own_is_not_taken_out() -> None:
     resolved = trusting(mine, foreign({"providers": {"llm": None}}))
 
     assert resolved.config == resolve([mine]).config
-    assert [value.key for value in resolved.ignored] == ["providers.llm.s"]
+    assert [value.key for value in resolved.ignored] == ["providers.llm.s.base_url"]
 
 
 def test_what_is_called_like_a_tool_of_an_ignored_server_and_comes_with_jp_is_kept() -> None:

@@ -9,7 +9,7 @@ from jp.render.channel import Channel
 from jp.render.status import StatusOptions, StatusRenderer
 from jp.render.stream import PausableRenderer, plain_renderer
 from jp.render.theme import Look
-from jp.tool.base import Progressed
+from jp.tool.base import CallProgress
 from jp.turn.ports import CallAnswered
 
 
@@ -64,7 +64,7 @@ def test_a_call_that_ends_during_a_question_is_shown_after_it_and_how_far_it_was
     response = ToolCallResponse(request="e1", content=(TextBlock(text="a"),))
 
     pausable.pause()
-    pausable.tool(Progressed(call=call, text="half"))
+    pausable.tool(CallProgress(call=call, text="half"))
     pausable.tool(CallAnswered(call=call, response=response))
     assert "read" not in err.getvalue()
 

@@ -13,7 +13,7 @@ from jp.conversation.resource import TextBlock
 from jp.render.channel import Channel
 from jp.render.status import StatusOptions, StatusRenderer
 from jp.render.theme import Look
-from jp.tool.base import Progressed
+from jp.tool.base import CallProgress
 from jp.turn.ports import CallAnswered, CallMade
 
 CALL = ToolCallRequest(id="c", call_id="x", name="read", arguments={"path": "a" * 50})
@@ -161,7 +161,7 @@ def test_what_is_waited_for_is_said_until_something_comes() -> None:
             await wait_for("waiting for the model 1 s")
             aside.tool(CallMade(call=CALL))
             await wait_for("running read 1 s")
-            aside.tool(Progressed(call=CALL, text="half\nway"))
+            aside.tool(CallProgress(call=CALL, text="half\nway"))
             await wait_for("read: half way")
             group.cancel_scope.cancel()
         aside.close()

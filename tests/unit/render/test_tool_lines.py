@@ -8,7 +8,7 @@ from jp.config.entries import ToolStyleConfig
 from jp.conversation.entries import Facts, Question, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import ImageBlock, Resource, ResourceBlock, TextBlock
 from jp.render.tool_calls import ToolLine, ToolLines
-from jp.tool.base import Answer, Inquired, Progressed
+from jp.tool.base import Answer, CallProgress, QuestionAnswered
 from jp.turn.ports import CallAnswered, CallMade
 
 READ = ToolCallRequest(id="e1", call_id="x", name="read", arguments={"path": "a.py"})
@@ -36,8 +36,8 @@ def test_a_call_has_a_line_for_each_thing_that_happens_to_it() -> None:
     question = Question(id="q", text="Overwrite\nit?", kind="boolean")
 
     assert lines.lines(CallMade(call=READ)) == [ToolLine(text='→ read(path="a.py")')]
-    assert lines.lines(Progressed(call=READ, text="half")) == []
-    assert lines.lines(Inquired(call=READ, question=question, answer=Answer(value=True, by="assistant"))) == [
+    assert lines.lines(CallProgress(call=READ, text="half")) == []
+    assert lines.lines(QuestionAnswered(call=READ, question=question, answer=Answer(value=True, by="assistant"))) == [
         ToolLine(text="? read: Overwrite it? true (the model)")
     ]
     failed = ToolCallResponse(request="e1", content=(TextBlock(text="no"),), is_error=True)
@@ -110,7 +110,7 @@ def test_what_is_waited_for_are_the_calls_that_run_and_how_far_the_latest_is() -
         lines.lines(made(number))
 
     assert lines.awaited == "running tool0, tool1, tool2, tool3 and 2 more"
-    lines.lines(Progressed(call=made(1).call, text="3 of 4"))
+    lines.lines(CallProgress(call=made(1).call, text="3 of 4"))
     assert lines.awaited == "tool1: 3 of 4"
     lines.lines(answered(made(1).call))
     assert lines.awaited == "running tool0, tool2, tool3, tool4 and 1 more"

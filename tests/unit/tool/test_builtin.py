@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from jp.app.toolset import BUILT_IN
 from jp.tool.rules import argument_problems
-from jp.tool.toolbox import FILE_TOOLS, file_tool
+from jp.tool.toolbox import AUTOMATIC, FILE_TOOLS, file_tool
 from plain_names import PlainNames
 
 
@@ -19,6 +22,13 @@ def test_every_file_tool_has_the_name_it_is_found_by_and_a_closed_schema(name: s
     assert definition.parameters["additionalProperties"] is False
     assert all(parameter["type"] for parameter in definition.parameters["properties"].values())
     assert argument_problems(definition.parameters, {"nonsense": 1})
+
+
+@pytest.mark.parametrize("name", sorted({*BUILT_IN, *AUTOMATIC}))
+def test_every_tool_has_a_row_in_the_documentation(name: str) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")
+
+    assert re.search(rf"^\|.*`{name}`", page, re.MULTILINE)
 
 
 def test_only_what_is_used_is_imported() -> None:

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from jp.conversation.entries import Question, ToolCallRequest
-from jp.tool.base import Answer, Inquired, ToolEvent, Unanswered
+from jp.tool.base import Answer, QuestionAnswered, ToolEvent, Unanswered
 from jp.tool.coordinator import CallInquirer
 
 CALL = ToolCallRequest(id="e1", call_id="x", name="ask", arguments={})
@@ -59,7 +59,9 @@ def test_an_answer_is_told_and_what_is_none_is_not() -> None:
         assert not called.inquirer.is_unanswered
         assert await called.inquirer.ask(question("nobody")) == Unanswered(cause="nobody")
         assert called.inquirer.is_unanswered
-        assert called.told == [Inquired(call=CALL, question=question("now"), answer=Answer(value="now", by="user"))]
+        assert called.told == [
+            QuestionAnswered(call=CALL, question=question("now"), answer=Answer(value="now", by="user"))
+        ]
         assert called.person.asked == [True, False, False]
 
     anyio.run(run)

@@ -8,24 +8,24 @@ from msgspec.structs import replace
 
 from doubles import MemoryRecorder
 from jp.config.entries import ResultMode, RuleConfig, ToolConfig
-from jp.conversation.entries import Facts, JsonObject, ToolCallRequest
+from jp.conversation.entries import Facts, JsonObject, ToolCallRequest, TurnStart
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
 from jp.tool.consent import (
     Allowed,
     Answers,
-    Asking,
+    Approval,
     Consent,
     Decision,
-    Declined,
+    DeliveredResult,
     Denied,
-    Edited,
-    Given,
-    Granted,
-    Nobody,
+    EditedArguments,
+    NoApprover,
+    PendingApproval,
     Proposal,
-    Replaced,
+    Refusal,
+    ReplacedText,
 )
 from jp.tool.rules import CheckedCall
 
@@ -37,8 +37,8 @@ PARAMETERS: JsonObject = {
 }
 OUTPUT = ToolOutput(content=(TextBlock(text="secret"),), facts=Facts(path="a"))
 
-CallReply = Granted | Declined | Edited | Nobody
-ResultReply = Granted | Declined | Replaced | Nobody
+CallReply = Approval | Refusal | EditedArguments | NoApprover
+ResultReply = Approval | Refusal | ReplacedText | NoApprover
 
 
 class Write:
@@ -100,20 +100,20 @@ def invocation(call: CheckedCall) -> ToolInvocation:
     return ToolInvocation(arguments=call.arguments, root=Path("/w"))
 
 
-def decided(consent: Consent, call: CheckedCall) -> Decision | Asking:
+def decided(consent: Consent, call: CheckedCall) -> Decision | PendingApproval:
     return anyio.run(consent.known, call, Path("/w"))
 
 
 def asked(consent: Consent, call: CheckedCall, *, edits_first: bool = False) -> CheckedCall | Denied:
-    asking = Asking(checked=call, edits_first=edits_first)
+    asking = PendingApproval(checked=call, edits_first=edits_first)
     return anyio.run(consent.ask, asking, MemoryRecorder(), invocation)
 
 
-def given(consent: Consent, mode: ResultMode | None, output: ToolOutput = OUTPUT) -> Given:
+def given(consent: Consent, mode: ResultMode | None, output: ToolOutput = OUTPUT) -> DeliveredResult:
     return anyio.run(consent.deliver, checked(ToolConfig(result=mode)), output)
 
 
-def text_of(result: Given) -> str:
+def text_of(result: DeliveredResult) -> str:
     (block,) = result.output.content
     assert isinstance(block, TextBlock)
     return block.text or ""
@@ -141,7 +141,7 @@ def test_what_is_not_decided_is_asked_and_what_is_to_be_edited_is_edited_first()
         (ToolConfig(rules=rules), False),
     ):
         call = checked(settings)
-        assert decided(consent, call) == Asking(checked=call, edits_first=edits_first)
+        assert decided(consent, call) == PendingApproval(checked=call, edits_first=edits_first)
     assert decided(Consent(Answers(approve_all=True), None), checked(ToolConfig(run="edit"))) == Allowed()
 
 
@@ -150,11 +150,11 @@ def test_rules_see_what_links_on_the_disk_make_of_a_path() -> None:
     consent = Consent(Answers(), None, real=lambda path: path.replace("/src/link", "/keys"))
 
     assert decided(consent, checked(ToolConfig(rules=rules), "src/a")) == Allowed()
-    assert isinstance(decided(consent, checked(ToolConfig(rules=rules), "src/link/a")), Asking)
+    assert isinstance(decided(consent, checked(ToolConfig(rules=rules), "src/link/a")), PendingApproval)
 
 
 def test_a_person_says_yes_or_no_and_sees_what_would_be_done() -> None:
-    person = Person(Granted(), Declined(reason="not on Fridays"), Nobody())
+    person = Person(Approval(), Refusal(reason="not on Fridays"), NoApprover())
     consent = Consent(Answers(), person)
     call = checked()
 
@@ -171,7 +171,7 @@ def test_where_nobody_can_be_asked_the_call_is_denied() -> None:
 @pytest.mark.parametrize("tool", [Write(fails=True), Write(hangs=True)])
 def test_a_preview_that_fails_or_does_not_come_is_none(tool: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jp.tool.consent.PREVIEW_SECS", 0)
-    person = Person(Granted())
+    person = Person(Approval())
 
     assert isinstance(asked(Consent(Answers(), person), checked(tool=tool)), CheckedCall)
     assert person.asked == [("approve", {"path": "a", "lines": 1}, None)]
@@ -179,12 +179,12 @@ def test_a_preview_that_fails_or_does_not_come_is_none(tool: Write, monkeypatch:
 
 @pytest.mark.parametrize(
     ("reply", "expected"),
-    [(Granted(remember=True), True), (Declined(remember=True), False)],
+    [(Approval(remember=True), True), (Refusal(remember=True), False)],
 )
 def test_an_answer_that_is_to_be_remembered_answers_the_same_call_and_no_other(
-    reply: Granted | Declined, *, expected: bool
+    reply: Approval | Refusal, *, expected: bool
 ) -> None:
-    person = Person(reply, Nobody())
+    person = Person(reply, NoApprover())
     consent = Consent(Answers(), person)
 
     for _ in range(2):
@@ -194,8 +194,32 @@ def test_an_answer_that_is_to_be_remembered_answers_the_same_call_and_no_other(
     assert len(person.asked) == 2
 
 
+def test_a_remembered_answer_holds_for_the_same_call_until_the_turn_is_over() -> None:
+    person = Person(*[Approval(remember=True), Refusal(remember=True), *[NoApprover()] * 5])
+    consent, stream = Consent(Answers(), person), MemoryRecorder()
+    stream.append(TurnStart())
+
+    def may_run(name: str, arguments: JsonObject) -> bool | None:
+        call = checked()
+        other = replace(call, call=replace(call.call, name=name), arguments={"lines": 1, **arguments})
+        count = len(person.asked)
+        answer = anyio.run(consent.ask, PendingApproval(checked=other, edits_first=False), stream, invocation)
+        is_remembered = len(person.asked) == count
+        return isinstance(answer, CheckedCall) if is_remembered else None
+
+    assert may_run("write", {"path": "a", "lines": 2}) is None
+    assert may_run("read", {"path": "a"}) is None
+    assert may_run("write", {"lines": 2, "path": "a"}) is True
+    assert may_run("read", {"path": "a"}) is False
+    for name, arguments in [("write", {"path": "a"}), ("write", {"path": "c", "lines": 2}), ("delete", {"path": "a"})]:
+        assert may_run(name, arguments) is None
+    stream.append(TurnStart())
+    assert may_run("write", {"path": "a", "lines": 2}) is None
+    assert may_run("read", {"path": "a"}) is None
+
+
 def test_arguments_that_a_person_changed_are_asked_about_again_and_then_run() -> None:
-    person = Person(Edited(arguments={"path": "b"}), Granted())
+    person = Person(EditedArguments(arguments={"path": "b"}), Approval())
 
     answer = asked(Consent(Answers(), person), checked())
 
@@ -209,7 +233,7 @@ def test_arguments_that_a_person_changed_are_asked_about_again_and_then_run() ->
 
 
 def test_a_call_that_is_to_be_edited_opens_the_editor_once() -> None:
-    person = Person(Edited(arguments={"path": "b"}), Declined())
+    person = Person(EditedArguments(arguments={"path": "b"}), Refusal())
 
     assert asked(Consent(Answers(), person), checked(), edits_first=True) == Denied(cause="declined")
     assert [how for how, _, _ in person.asked] == ["edit", "approve"]
@@ -220,7 +244,7 @@ def test_a_call_that_is_to_be_edited_opens_the_editor_once() -> None:
     [(None, Answers(deny_all=True)), ("unattended", Answers()), ("ask", Answers(approve_all=True))],
 )
 def test_a_result_is_given_where_nothing_has_to_be_asked(mode: ResultMode | None, answers: Answers) -> None:
-    assert given(Consent(answers, None), mode) == Given(output=OUTPUT)
+    assert given(Consent(answers, None), mode) == DeliveredResult(output=OUTPUT)
 
 
 @pytest.mark.parametrize(
@@ -240,10 +264,10 @@ def test_a_result_that_is_kept_back_is_not_told(mode: ResultMode, answers: Answe
 
 
 def test_a_person_gives_a_result_keeps_it_back_or_changes_it() -> None:
-    person = Person(results=(Granted(), Declined(reason="private"), Replaced(text="***"), Nobody()))
+    person = Person(results=(Approval(), Refusal(reason="private"), ReplacedText(text="***"), NoApprover()))
     consent = Consent(Answers(), person)
 
-    assert given(consent, "ask") == Given(output=OUTPUT)
+    assert given(consent, "ask") == DeliveredResult(output=OUTPUT)
     assert "The user said: private" in text_of(given(consent, "edit"))
     assert text_of(given(consent, "edit")) == "***"
     assert given(consent, "ask").denied

@@ -16,17 +16,17 @@ from jp.errors import JpError
 from jp.tool.base import (
     Answer,
     CallOutcome,
+    CallProgress,
     CallStarted,
     ConfiguredTool,
-    Inquired,
-    Progressed,
+    QuestionAnswered,
     Stream,
     ToolEvent,
     ToolInvocation,
     ToolOutput,
     Unanswered,
 )
-from jp.tool.consent import Answers, Consent, Declined, Edited, Granted, Nobody, Proposal
+from jp.tool.consent import Answers, Approval, Consent, EditedArguments, NoApprover, Proposal, Refusal
 from jp.tool.coordinator import AT_ONCE, CEILING, TIMEOUT_SECS, ToolCoordinator, ToolPorts, timeout_of
 
 PARAMETERS: JsonObject = {
@@ -298,7 +298,7 @@ def test_what_a_tool_asks_is_told_and_a_call_that_nobody_answers_counts_as_denie
 
     events = events_of(ToolCoordinator(toolbox, ports), call("ask"))
 
-    assert [event.answer for event in events if isinstance(event, Inquired)] == [answer] * inquired
+    assert [event.answer for event in events if isinstance(event, QuestionAnswered)] == [answer] * inquired
     assert [event.denied for event in events if isinstance(event, CallOutcome)] == [denied]
 
 
@@ -369,17 +369,17 @@ def test_calls_about_the_same_file_run_in_their_order() -> None:
 class Refusing:
     """Says no to everything."""
 
-    async def approve(self, proposal: Proposal) -> Declined:
-        return Declined()
+    async def approve(self, proposal: Proposal) -> Refusal:
+        return Refusal()
 
-    async def edit(self, proposal: Proposal) -> Nobody:
-        return Nobody()
+    async def edit(self, proposal: Proposal) -> NoApprover:
+        return NoApprover()
 
-    async def deliver(self, call: ToolCallRequest, output: ToolOutput) -> Nobody:
-        return Nobody()
+    async def deliver(self, call: ToolCallRequest, output: ToolOutput) -> NoApprover:
+        return NoApprover()
 
-    async def edit_result(self, call: ToolCallRequest, output: ToolOutput) -> Nobody:
-        return Nobody()
+    async def edit_result(self, call: ToolCallRequest, output: ToolOutput) -> NoApprover:
+        return NoApprover()
 
 
 def test_a_call_does_not_wait_for_one_about_the_same_file_that_was_declined() -> None:
@@ -405,19 +405,19 @@ class Person:
         self._ran = ran
         self.asked: list[str] = []
 
-    async def approve(self, proposal: Proposal) -> Granted:
+    async def approve(self, proposal: Proposal) -> Approval:
         await self._ran.wait()
         self.asked.append(str(proposal.arguments["text"]))
-        return Granted()
+        return Approval()
 
-    async def edit(self, proposal: Proposal) -> Edited:
-        return Edited(arguments={"text": "edited"})
+    async def edit(self, proposal: Proposal) -> EditedArguments:
+        return EditedArguments(arguments={"text": "edited"})
 
-    async def deliver(self, call: ToolCallRequest, output: ToolOutput) -> Nobody:
-        return Nobody()
+    async def deliver(self, call: ToolCallRequest, output: ToolOutput) -> NoApprover:
+        return NoApprover()
 
-    async def edit_result(self, call: ToolCallRequest, output: ToolOutput) -> Nobody:
-        return Nobody()
+    async def edit_result(self, call: ToolCallRequest, output: ToolOutput) -> NoApprover:
+        return NoApprover()
 
 
 def test_what_may_run_runs_while_a_person_is_asked_in_order_about_the_rest() -> None:
@@ -528,8 +528,8 @@ def test_the_time_that_an_answer_takes_is_not_the_calls_and_questions_and_progre
     asking = ConfiguredTool(tool=Behaving("ask", ask), settings=ToolConfig(run="unattended", timeout_secs=1))
     events = events_of(coordinating(asking, inquirer_for=patient), call("ask"))
 
-    assert [type(event) for event in events] == [CallStarted, Inquired, Progressed, CallOutcome]
-    assert isinstance(events[1], Inquired)
+    assert [type(event) for event in events] == [CallStarted, QuestionAnswered, CallProgress, CallOutcome]
+    assert isinstance(events[1], QuestionAnswered)
     assert events[1].answer.by == "user"
     assert isinstance(events[3], CallOutcome)
     assert text_of(events[3]) == "done"
@@ -538,12 +538,12 @@ def test_the_time_that_an_answer_takes_is_not_the_calls_and_questions_and_progre
 class Gone:
     """A person whose terminal fails."""
 
-    async def approve(self, proposal: Proposal) -> Nobody:
+    async def approve(self, proposal: Proposal) -> NoApprover:
         raise OSError("the terminal is gone")
 
     edit = approve
 
-    async def deliver(self, call: ToolCallRequest, output: ToolOutput) -> Nobody:
+    async def deliver(self, call: ToolCallRequest, output: ToolOutput) -> NoApprover:
         raise OSError("the terminal is gone")
 
     edit_result = deliver

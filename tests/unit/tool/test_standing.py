@@ -4,7 +4,7 @@ import pytest
 
 from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext, Revert, TurnStart
 from jp.conversation.resource import Payload, Resource
-from jp.tool.toolbox import ON_CONTENT, STANDING, STANDING_SETTINGS, standing_names
+from jp.tool.toolbox import AUTOMATIC, AUTOMATIC_SETTINGS, CONTENT_TOOLS, automatic_names
 
 NONE: frozenset[str] = frozenset()
 PLAIN = RequestContext(provider="p", model="m", renderer=1)
@@ -18,13 +18,13 @@ DECLARED = ChatRequest(content="q", attachments=("file:a",))
     [
         ((), False, False, NONE),
         ((TurnStart(id="t"), ChatRequest(content="q"), PLAIN), False, False, NONE),
-        ((), True, False, STANDING),
-        ((), False, True, ON_CONTENT),
-        ((), True, True, STANDING),
-        ((SNAPSHOT,), False, False, ON_CONTENT),
-        ((DECLARED,), False, False, ON_CONTENT),
-        ((TurnStart(id="t"), SNAPSHOT, Revert(entries=("t",))), False, False, ON_CONTENT),
-        ((OFFERED, PLAIN), False, False, ON_CONTENT),
+        ((), True, False, AUTOMATIC),
+        ((), False, True, CONTENT_TOOLS),
+        ((), True, True, AUTOMATIC),
+        ((SNAPSHOT,), False, False, CONTENT_TOOLS),
+        ((DECLARED,), False, False, CONTENT_TOOLS),
+        ((TurnStart(id="t"), SNAPSHOT, Revert(entries=("t",))), False, False, CONTENT_TOOLS),
+        ((OFFERED, PLAIN), False, False, CONTENT_TOOLS),
     ],
 )
 def test_what_a_request_offers_by_itself_stays_once_it_was_offered(
@@ -33,11 +33,11 @@ def test_what_a_request_offers_by_itself_stays_once_it_was_offered(
     attaches: bool,  # noqa: FBT001  a table
     expected: frozenset[str],
 ) -> None:
-    assert standing_names(entries, has_tools=has_tools, attaches=attaches) == expected
+    assert automatic_names(entries, has_tools=has_tools, attaches=attaches) == expected
 
 
 def test_each_of_them_is_offered_and_runs_without_asking_but_what_runs_a_command() -> None:
-    assert set(STANDING_SETTINGS) == STANDING
-    assert {settings.enable for settings in STANDING_SETTINGS.values()} == {"always"}
-    assert {settings.run for settings in STANDING_SETTINGS.values()} == {"unattended"}
-    assert [name for name, settings in STANDING_SETTINGS.items() if settings.rules] == ["refresh_resource"]
+    assert set(AUTOMATIC_SETTINGS) == AUTOMATIC
+    assert {settings.enable for settings in AUTOMATIC_SETTINGS.values()} == {"always"}
+    assert {settings.run for settings in AUTOMATIC_SETTINGS.values()} == {"unattended"}
+    assert [name for name, settings in AUTOMATIC_SETTINGS.items() if settings.rules] == ["refresh_resource"]

@@ -4,7 +4,7 @@ import pytest
 
 from jp.config.entries import Enable, ToolConfig
 from jp.errors import UsageError
-from jp.tool.toolbox import Switching
+from jp.tool.toolbox import ToolSwitch
 
 STATES: dict[str, Enable | None] = {
     "fs_list": None,
@@ -17,7 +17,7 @@ STATES: dict[str, Enable | None] = {
 
 def switch(*specifications: str, **more: Enable | None) -> dict[str, bool]:
     settings = {name: ToolConfig(enable=enable) for name, enable in (STATES | more).items()}
-    return Switching(settings, STATES.keys(), {*STATES, "packaged"}.__contains__).switch(specifications)
+    return ToolSwitch(settings, STATES.keys(), {*STATES, "packaged"}.__contains__).switch(specifications)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_who_speaks_for_a_body_of_tools_speaks_until_one_is_named() -> None:
     groups = {"git_log": "git", "git_add": "git"}
 
     def switched(*specifications: str) -> dict[str, bool]:
-        return Switching(settings, settings.keys(), settings.__contains__, groups=groups).switch(specifications)
+        return ToolSwitch(settings, settings.keys(), settings.__contains__, groups=groups).switch(specifications)
 
     assert switched("git", "!git_add", "git_log") == {"git": True, "git_add": False}
     assert switched("git_log", "!git", "git_add") == {"git_log": True, "git_add": True}

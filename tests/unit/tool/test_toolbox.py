@@ -5,8 +5,8 @@ import pytest
 from jp.config.entries import CommandConfig, Enable, ToolConfig
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
-from jp.tool.base import ToolInvocation, ToolOutput
-from jp.tool.toolbox import build_toolbox, check_offered, definitions, enabled_names, settings_over, unknown_tool
+from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
+from jp.tool.toolbox import check_offered, definitions, enabled_names, settings_of, settings_over, unknown_tool
 
 
 class Named:
@@ -23,11 +23,11 @@ class Named:
         return ToolOutput(content=())
 
 
-TOOLS = (Named("write"), Named("read"), Named("list"))
+NAMES = ("write", "read", "list")
 
 
 def modes(settings: dict[str, ToolConfig]) -> dict[str, str]:
-    return {name: configured.settings.run or "ask" for name, configured in build_toolbox(TOOLS, settings).items()}
+    return {name: settings_of(name, settings).run or "ask" for name in enabled_names(NAMES, settings)}
 
 
 def test_tools_are_off_until_they_are_enabled() -> None:
@@ -49,7 +49,7 @@ def test_the_star_speaks_for_tools_that_say_nothing() -> None:
 
 
 def test_definitions_are_sorted_by_name() -> None:
-    toolbox = build_toolbox(TOOLS, {"*": ToolConfig(enable=True)})
+    toolbox = {name: ConfiguredTool(tool=Named(name), settings=ToolConfig()) for name in NAMES}
 
     assert [definition.name for definition in definitions(toolbox)] == ["list", "read", "write"]
 
@@ -80,7 +80,7 @@ def test_a_name_that_all_providers_take_is_offered(name: str) -> None:
 @pytest.mark.parametrize("name", ["", "git.log", "3d", "-x", "größe", "a b", "a" * 65])
 def test_a_name_that_some_provider_refuses_is_not_offered(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^the tool {name!r} cannot be offered"):
-        build_toolbox([Named(name)], {"*": ToolConfig(enable=True)})
+        check_offered(name)
 
 
 def test_a_command_that_is_a_table_is_taken_whole() -> None:

@@ -26,7 +26,7 @@ from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, T
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
 from jp.provider.arrangement import Answered, Called, arranged
-from jp.tool.base import Answer, CallOutcome, CallStarted, Inquired, Progressed, ToolEvent, ToolOutput
+from jp.tool.base import Answer, CallOutcome, CallProgress, CallStarted, QuestionAnswered, ToolEvent, ToolOutput
 from jp.turn.loop import CallsRun
 from jp.turn.ports import Recorder, TurnPorts
 
@@ -112,7 +112,7 @@ def test_results_are_recorded_as_they_come_and_sent_in_the_order_of_the_calls() 
 def test_a_question_and_its_answer_are_recorded_and_shown() -> None:
     stage = Stage(1)
     answer = Answer(value=True, by="assistant", model="script/m", usage=Usage(input=3))
-    inquired = Inquired(call=stage.calls[0], question=QUESTION, answer=answer)
+    inquired = QuestionAnswered(call=stage.calls[0], question=QUESTION, answer=answer)
 
     stage.play(Played(inquired, stage.outcome(0)))
 
@@ -129,7 +129,7 @@ def test_a_question_and_its_answer_are_recorded_and_shown() -> None:
 def test_how_far_a_call_is_is_shown_and_not_recorded() -> None:
     stage = Stage(1)
 
-    stage.play(Played(Progressed(call=stage.calls[0], text="half"), stage.outcome(0)))
+    stage.play(Played(CallProgress(call=stage.calls[0], text="half"), stage.outcome(0)))
 
     assert stage.screen.progress == ["tool0: half"]
     assert kinds(stage.recorder.entries[stage.before :]) == ["tool_call_response"]

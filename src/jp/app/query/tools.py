@@ -22,7 +22,7 @@ from jp.conversation.entries import AnyEntry
 from jp.errors import UsageError
 from jp.provider.models import find_model
 from jp.provider.registry import ModelId, built_in, kind_of
-from jp.tool.toolbox import standing_names
+from jp.tool.toolbox import automatic_names
 
 if TYPE_CHECKING:
     from jp.attachment.base import Declaration
@@ -42,7 +42,7 @@ def tool_layers(arguments: QueryArguments, place: Place, held: Held | None, flag
     if not arguments.tools:
         return []
     from jp.app.toolset import Toolset
-    from jp.tool.toolbox import Switching
+    from jp.tool.toolbox import ToolSwitch
 
     resolved = place.sources.resolve(conversation=() if held is None else held.layers, flags=flags)
     config = resolved.config
@@ -56,7 +56,7 @@ def tool_layers(arguments: QueryArguments, place: Place, held: Held | None, flag
         return name in names or (toolset.is_known(name) and not remembered.lacks(name))
 
     settings = {**toolset.settings, **remembered.settings}
-    switched = Switching(settings, names, is_known, groups=remembered.groups).switch(arguments.tools)
+    switched = ToolSwitch(settings, names, is_known, groups=remembered.groups).switch(arguments.tools)
     if not switched:
         return []
     tools = {name: {"enable": on} for name, on in switched.items()}
@@ -199,7 +199,7 @@ class Standing:
             return {}
         declared = any(not text.startswith("!") for text in self._config.conversation.attachments)
         attaches = declared or any(not declaration.exclude for declaration in self._typed)
-        names = standing_names(self._entries, has_tools=bool(others), attaches=attaches)
+        names = automatic_names(self._entries, has_tools=bool(others), attaches=attaches)
         making: Mapping[str, Making] = {
             "ask_user": _ask_user,
             "recall": _recall,

@@ -39,7 +39,7 @@ from jp.provider.registry import ModelId, create_provider, misspelt, parse_model
 from jp.tool.base import Answer, ConfiguredTool, Delivery, Inquirer, Stream, Toolbox, ToolOutput, Unanswered
 from jp.tool.consent import ANSWER, answer_schema, expected, fits
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
-from jp.tool.toolbox import STANDING, nearest
+from jp.tool.toolbox import AUTOMATIC, nearest
 from jp.turn.machine import parameters_of, system_parts
 from jp.turn.measuring import MeasuringProvider
 from jp.turn.ports import Cap, NoCap
@@ -334,7 +334,7 @@ def _check_choice(settings: RequestSettings) -> None:
     choice = settings.parameters.tool_choice
     names = [tool.name for tool in settings.tools]
     # Nobody demands a call of what is only there in case it is of use.
-    enabled = [name for name in names if name not in STANDING]
+    enabled = [name for name in names if name not in AUTOMATIC]
     if choice in {*FREE_CHOICES, *names} or (choice == "required" and enabled):
         return
     offered = f"the enabled tools are: {', '.join(map(repr, enabled))}" if enabled else "no tool is enabled"

@@ -16,7 +16,7 @@ from jp.render.sanitize import escape, escape_line
 from jp.render.tty import can_ask
 from jp.render.units import count_text, size_text
 from jp.tool.base import ToolOutput, other_than_text, text_of
-from jp.tool.consent import Declined, Edited, Granted, Nobody, Proposal, Replaced
+from jp.tool.consent import Approval, EditedArguments, NoApprover, Proposal, Refusal, ReplacedText
 
 _LONGEST_VALUE = 60
 _LONGEST_CALL = 120
@@ -114,49 +114,55 @@ class TerminalApprover:
         self._dialogue = dialogue
         self._editor = editor
 
-    async def approve(self, proposal: Proposal) -> Granted | Declined | Edited | Nobody:
+    async def approve(self, proposal: Proposal) -> Approval | Refusal | EditedArguments | NoApprover:
         """See the port."""
         async with self._dialogue.question():
             return await self._approve(proposal)
 
-    async def edit(self, proposal: Proposal) -> Granted | Declined | Edited | Nobody:
+    async def edit(self, proposal: Proposal) -> Approval | Refusal | EditedArguments | NoApprover:
         """See the port."""
         async with self._dialogue.question():
             return await self._edited(proposal) or await self._approve(proposal)
 
-    async def deliver(self, call: ToolCallRequest, output: ToolOutput) -> Granted | Declined | Replaced | Nobody:
+    async def deliver(
+        self, call: ToolCallRequest, output: ToolOutput
+    ) -> Approval | Refusal | ReplacedText | NoApprover:
         """See the port."""
         async with self._dialogue.question():
             return await self._deliver(call, output)
 
-    async def edit_result(self, call: ToolCallRequest, output: ToolOutput) -> Granted | Declined | Replaced | Nobody:
+    async def edit_result(
+        self, call: ToolCallRequest, output: ToolOutput
+    ) -> Approval | Refusal | ReplacedText | NoApprover:
         """See the port."""
         async with self._dialogue.question():
             return await self._replaced(output) or await self._deliver(call, output)
 
-    async def _approve(self, proposal: Proposal) -> Granted | Declined | Edited | Nobody:
+    async def _approve(self, proposal: Proposal) -> Approval | Refusal | EditedArguments | NoApprover:
 
         question = call_question(proposal, color=self._dialogue.color)
         while True:
             key = await answer_to(question)
             if key != "e":
-                return Granted(remember=key == "Y") if key in {"y", "Y"} else await _declined(key)
+                return Approval(remember=key == "Y") if key in {"y", "Y"} else await _declined(key)
             edited = await self._edited(proposal)
             if edited is not None:
                 return edited
 
-    async def _deliver(self, call: ToolCallRequest, output: ToolOutput) -> Granted | Declined | Replaced | Nobody:
+    async def _deliver(
+        self, call: ToolCallRequest, output: ToolOutput
+    ) -> Approval | Refusal | ReplacedText | NoApprover:
 
         question = result_question(call, output)
         while True:
             key = await answer_to(question)
             if key != "e":
-                return Granted() if key == "y" else await _declined(key)
+                return Approval() if key == "y" else await _declined(key)
             replaced = await self._replaced(output)
             if replaced is not None:
                 return replaced
 
-    async def _edited(self, proposal: Proposal) -> Edited | None:
+    async def _edited(self, proposal: Proposal) -> EditedArguments | None:
         """Return the arguments as the person edits them; None if the edit is canceled."""
         written = msgspec.json.format(msgspec.json.encode(proposal.arguments), indent=2).decode() + "\n"
         while True:
@@ -165,17 +171,17 @@ class TerminalApprover:
                 return None
             arguments = _arguments(text, proposal)
             if not isinstance(arguments, str):
-                return Edited(arguments=arguments)
+                return EditedArguments(arguments=arguments)
             if not await _wants_another_try(arguments):
                 return None
             written = text
 
-    async def _replaced(self, output: ToolOutput) -> Replaced | None:
+    async def _replaced(self, output: ToolOutput) -> ReplacedText | None:
         """Return the result as the person edits it; None if the edit is canceled."""
         from jp.tool.base import text_of
 
         text = await self._written(text_of(output), ".md")
-        return None if text is None else Replaced(text=text)
+        return None if text is None else ReplacedText(text=text)
 
     async def _written(self, text: str, suffix: str) -> str | None:
         from jp.app.editor import edited_text
@@ -190,13 +196,13 @@ class TerminalApprover:
             return None
 
 
-async def _declined(key: str | None) -> Declined | Nobody:
+async def _declined(key: str | None) -> Refusal | NoApprover:
     from jp.render.prompts import ask_line
 
     if key is None:
-        return Nobody()
+        return NoApprover()
     reason = await ask_line("Why not?") if key == "r" else None
-    return Declined(reason=reason or "", remember=key == "N")
+    return Refusal(reason=reason or "", remember=key == "N")
 
 
 def _arguments(text: str, proposal: Proposal) -> JsonObject | str:

@@ -14,7 +14,7 @@ from jp.config.entries import ToolConfig
 from jp.config.schema import key_text
 from jp.errors import ConfigurationError, ExitCode, JpError
 from jp.tool.base import Confined, ToolInvocation
-from jp.tool.toolbox import ALL, STANDING, STANDING_SETTINGS, is_enabled, settings_of
+from jp.tool.toolbox import ALL, AUTOMATIC, AUTOMATIC_SETTINGS, is_enabled, settings_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +53,7 @@ class ToolFacts(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def offered(self) -> str:
         """A word for whether a request offers it."""
-        if self.name in STANDING:
+        if self.name in AUTOMATIC:
             return "as needed" if is_enabled(self.settings) else "no"
         match self.settings.enable:
             case "explicit":
@@ -141,7 +141,7 @@ def origins_of(facts: ToolFacts, resolved: Resolved) -> dict[str, str]:
             found[setting] = _origin(resolved, facts.name, setting)
         elif group is not None and getattr(groups, setting) != unset:
             found[setting] = f"{_origin(resolved, group.name, setting)}, for all of {group.name!r}"
-        elif getattr(STANDING_SETTINGS.get(facts.name, _UNSET), setting) != unset:
+        elif getattr(AUTOMATIC_SETTINGS.get(facts.name, _UNSET), setting) != unset:
             found[setting] = "what jp does by itself"
         else:
             found[setting] = f"{_origin(resolved, ALL, setting)}, for all tools"

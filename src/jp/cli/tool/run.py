@@ -37,7 +37,7 @@ from jp.file_access import read_beginning
 from jp.render.stream import PausableRenderer
 from jp.render.theme import use_color
 from jp.render.units import size_text
-from jp.tool.base import CallOutcome, CallStarted, Inquired, Progressed, ToolEvent, ToolOutput
+from jp.tool.base import CallOutcome, CallProgress, CallStarted, QuestionAnswered, ToolEvent, ToolOutput
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.rules import argument_problems, fitted
 from jp.turn.ports import CallAnswered, CallMade, SystemClock
@@ -228,7 +228,7 @@ class _ByHand:
         match event:
             case CallStarted():
                 pass
-            case Progressed() | Inquired():
+            case CallProgress() | QuestionAnswered():
                 self._renderer.tool(event)
             case CallOutcome(call=call, output=output, duration_ms=duration):
                 self._outcome = event

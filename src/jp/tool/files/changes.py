@@ -18,12 +18,12 @@ from jp.conversation.entries import Facts, Question
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import Answer, ToolInvocation, ToolOutput
-from jp.tool.files.territory import (
+from jp.tool.files.access import (
     Content,
+    FileAccess,
     FileAccessError,
-    FileSurroundings,
-    Place,
-    Territory,
+    FileNames,
+    ResolvedPath,
     legible,
     read_in,
     require_regular,
@@ -40,7 +40,7 @@ REPLACING = Lock()
 _ASIDE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def create(directory: int, place: Place, data: bytes) -> None:
+def create(directory: int, place: ResolvedPath, data: bytes) -> None:
     """Write a file that is not there yet, with the permissions that new files have.
 
     Raises:
@@ -55,11 +55,11 @@ def create(directory: int, place: Place, data: bytes) -> None:
             raise FileAccessError(f"{place.written!r} was created meanwhile, so nothing was written") from None
 
 
-def replace(directory: int, place: Place, data: bytes, *, known: Content) -> None:
-    """Write a file anew, with the permissions and, where that is allowed, the owner that it has.
+def replace(directory: int, place: ResolvedPath, data: bytes, *, known: Content) -> None:
+    """Replace a file, with its permissions and, if that is allowed, its owner.
 
     Raises:
-        FileAccessError: it is not what is `known` of it any more: then it stays as it is.
+        FileAccessError: it has changed since it was `known`; it stays as it is.
         OSError: the operating system refuses.
     """
     name = place.names[-1]
@@ -108,7 +108,7 @@ def _take_away(source: int, name: str, target: int, new_name: str) -> None:
         raise
 
 
-def put_over(source: int, name: str, target: int, place: Place) -> None:
+def put_over(source: int, name: str, target: int, place: ResolvedPath) -> None:
     """Give a file the name of another one, which is lost.
 
     Raises:
@@ -158,9 +158,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def territory_of(invocation: ToolInvocation, surroundings: FileSurroundings) -> Territory:
+def access_of(invocation: ToolInvocation, names: FileNames) -> FileAccess:
     """Return what the call may reach."""
-    return Territory(invocation.root, invocation.settings.access.fs, surroundings)
+    return FileAccess(invocation.root, invocation.settings.access.fs, names)
 
 
 async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -197,8 +197,8 @@ class FileTool:
     path_argument: str | None = "path"
     """The argument with the one path that a call is about."""
 
-    def __init__(self, surroundings: FileSurroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self, names: FileNames) -> None:
+        self._names = names
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """See the port."""
@@ -208,7 +208,7 @@ class FileTool:
             path = invocation.arguments[self.path_argument] if self.path_argument else None
             shown = legible(path) if isinstance(path, str) else None
             facts = Facts(kind=self.kind, path=shown, first_error=error.message)
-            return ToolOutput(content=said(error.message), is_error=True, facts=facts)
+            return ToolOutput(content=text_result(error.message), is_error=True, facts=facts)
 
     async def work(self, invocation: ToolInvocation) -> ToolOutput:
         """Do what the call asks for.
@@ -219,7 +219,7 @@ class FileTool:
         raise NotImplementedError
 
 
-def said(text: str) -> tuple[TextBlock, ...]:
+def text_result(text: str) -> tuple[TextBlock, ...]:
     """Return a result that is text."""
     return (TextBlock(text=text),)
 
@@ -339,7 +339,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 def replaced_exactly(text: str, edit: Edit) -> tuple[str, int]:
-    """`text` with the edit, and how often it applied.
+    """Return `text` with the edit, and how often it applied.
 
     Raises:
         FileAccessError: `old` is not there, or more than once where only one is meant.
@@ -360,7 +360,7 @@ def replaced_exactly(text: str, edit: Edit) -> tuple[str, int]:
 
 
 def replaced_matches(text: str, edit: Edit, matches: Sequence[Match]) -> tuple[str, int]:
-    """`text` with what matches the expression of the edit replaced, and how often.
+    """Return `text` with what matches the expression of the edit replaced, and how often.
 
     Raises:
         FileAccessError: nothing matches, more than one where only one is meant, or `new` refers to no group.

@@ -13,19 +13,19 @@ from jp.conversation.entries import Facts, JsonObject
 from jp.conversation.resource import Resource, ResourceBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
-from jp.tool.files.changes import FileTool, LineMatcher, in_thread, said, territory_of
-from jp.tool.files.territory import (
+from jp.tool.files.access import (
+    FileAccess,
     FileAccessError,
-    FileSurroundings,
-    Place,
-    Start,
-    Territory,
-    Walks,
+    FileNames,
+    FileWalker,
+    ResolvedPath,
+    WalkStart,
     legible,
     mode_of,
     read_whole,
     text_of,
 )
+from jp.tool.files.changes import FileTool, LineMatcher, access_of, in_thread, text_result
 
 _READ_FILE = ToolDefinition(
     name="fs_read_file",
@@ -55,19 +55,19 @@ class ReadFile(FileTool):
 
     async def work(self, invocation: ToolInvocation) -> ToolOutput:
         """See the base."""
-        return await in_thread(_read, invocation, self._surroundings)
+        return await in_thread(_read, invocation, self._names)
 
 
-def _read(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolOutput:
+def _read(invocation: ToolInvocation, names: FileNames) -> ToolOutput:
     arguments = invocation.arguments
-    place = territory_of(invocation, surroundings).place(str(arguments["path"]), "read")
+    place = access_of(invocation, names).place(str(arguments["path"]), "read")
     text = text_of(read_whole(place).data, place.written)
-    uri = surroundings.uri(place.path)
+    uri = names.uri(place.path)
     total, lines = text.count("\n") + bool(text and not text.endswith("\n")), None
     if "start_line" in arguments or "end_line" in arguments:
         text, lines = _selected(text, arguments, place.written)
         uri = f"{uri}#L{lines}"
-    resource = Resource(uri=uri, mime_type=surroundings.mime_type(place.path), text=text)
+    resource = Resource(uri=uri, mime_type=names.mime_type(place.path), text=text)
     facts = Facts(kind="read", path=legible(place.shown), lines=lines, total_lines=total)
     return ToolOutput(content=(ResourceBlock(resource=resource),), facts=facts)
 
@@ -133,33 +133,33 @@ class ListFiles(FileTool):
 
     async def work(self, invocation: ToolInvocation) -> ToolOutput:
         """See the base."""
-        return await in_thread(_listed, invocation, self._surroundings)
+        return await in_thread(_listed, invocation, self._names)
 
 
-def _listed(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolOutput:
+def _listed(invocation: ToolInvocation, names: FileNames) -> ToolOutput:
     arguments = invocation.arguments
     prefixes = [str(prefix) for prefix in arguments.get("prefixes", ())]
     extensions = frozenset(str(extension).removeprefix(".") for extension in arguments.get("extensions", ()))
-    territory = territory_of(invocation, surroundings)
-    walks = Walks(territory, surroundings, extensions)
-    found = {place.path: place for prefix in prefixes or ["."] for place in _of_prefix(prefix, territory, walks)}
+    access = access_of(invocation, names)
+    walks = FileWalker(access, names, extensions)
+    found = {place.path: place for prefix in prefixes or ["."] for place in _of_prefix(prefix, access, walks)}
     paths = [legible(found[path].shown) for path in sorted(found, key=lambda path: path.split("/"))]
     facts = Facts(kind="list", path=legible(prefixes[0]) if len(prefixes) == 1 else None, matches=len(paths))
-    return ToolOutput(content=said(_text(paths, prefixes)), facts=facts)
+    return ToolOutput(content=text_result(_text(paths, prefixes)), facts=facts)
 
 
-def _of_prefix(prefix: str, territory: Territory, walks: Walks) -> Iterator[Place]:
-    place = territory.place(prefix, "walk")
+def _of_prefix(prefix: str, access: FileAccess, walks: FileWalker) -> Iterator[ResolvedPath]:
+    place = access.place(prefix, "walk")
     mode = mode_of(place)
     if mode is None:
         directory, beginning = os.path.split(prefix)
-        above = territory.place(directory or ".", "walk")
+        above = access.place(directory or ".", "walk")
         if beginning and mode_of(above) is not None:
-            yield from walks.files(Start(place=above, beginning=beginning))
+            yield from walks.files(WalkStart(place=above, beginning=beginning))
     elif stat.S_ISDIR(mode):
-        yield from walks.files(Start(place=place))
+        yield from walks.files(WalkStart(place=place))
     elif stat.S_ISREG(mode) and walks.has_ending(place.path):
-        yield territory.place(prefix, "read")
+        yield access.place(prefix, "read")
 
 
 def _text(paths: list[str], prefixes: list[str]) -> str:
@@ -328,23 +328,25 @@ class GrepFiles(FileTool):
         if context < 0:
             raise FileAccessError(f"context is {context}, but it is a number of lines")
         report = SearchReport(context=min(context, MOST_CONTEXT))
-        search = _Search(invocation, self._surroundings, report, LineMatcher(str(arguments["pattern"])))
+        search = _Search(invocation, self._names, report, LineMatcher(str(arguments["pattern"])))
         while await in_thread(search.go_on):
             invocation.progress(f"{search.searched:,} files searched")
         paths = arguments.get("paths", ())
         path = legible(str(paths[0])) if len(paths) == 1 else None
-        return ToolOutput(content=said(report.text()), facts=Facts(kind="search", path=path, matches=report.count))
+        return ToolOutput(
+            content=text_result(report.text()), facts=Facts(kind="search", path=path, matches=report.count)
+        )
 
 
 class _Search:
     """One search, which stops after some files so that it can report and be canceled."""
 
     def __init__(
-        self, invocation: ToolInvocation, surroundings: FileSurroundings, report: SearchReport, matcher: LineMatcher
+        self, invocation: ToolInvocation, names: FileNames, report: SearchReport, matcher: LineMatcher
     ) -> None:
         self.searched = 0
         self._invocation = invocation
-        self._surroundings = surroundings
+        self._names = names
         self._report = report
         self._matcher = matcher
         self._places = self._found()
@@ -357,19 +359,19 @@ class _Search:
                 self._add(place)
         return bool(places) and self._report.count <= MOST_COUNTED
 
-    def _found(self) -> Iterator[Place]:
+    def _found(self) -> Iterator[ResolvedPath]:
         arguments = self._invocation.arguments
         extensions = frozenset(str(extension).removeprefix(".") for extension in arguments.get("extensions", ()))
-        territory = territory_of(self._invocation, self._surroundings)
-        walks = Walks(territory, self._surroundings, extensions)
+        access = access_of(self._invocation, self._names)
+        walks = FileWalker(access, self._names, extensions)
         seen: set[str] = set()
         for written in arguments.get("paths", ()) or ["."]:
-            for place in _of_path(str(written), territory, walks):
+            for place in _of_path(str(written), access, walks):
                 if place.path not in seen:
                     seen.add(place.path)
                     yield place
 
-    def _add(self, place: Place) -> None:
+    def _add(self, place: ResolvedPath) -> None:
         try:
             data = read_whole(place).data
             if b"\0" in data:
@@ -382,16 +384,16 @@ class _Search:
         self._report.add(legible(place.shown), lines, self._matcher.lines(lines))
 
 
-def _of_path(written: str, territory: Territory, walks: Walks) -> Iterator[Place]:
-    place = territory.place(written, "walk")
+def _of_path(written: str, access: FileAccess, walks: FileWalker) -> Iterator[ResolvedPath]:
+    place = access.place(written, "walk")
     mode = mode_of(place)
     if mode is None:
         globs = "; globs are not read, but 'extensions' are" if "*" in written else ""
         raise FileAccessError(f"there is no file {written!r}{globs}")
     if stat.S_ISDIR(mode):
-        yield from walks.files(Start(place=place))
+        yield from walks.files(WalkStart(place=place))
     elif stat.S_ISREG(mode):
-        yield territory.place(written, "read")
+        yield access.place(written, "read")
     else:
         raise FileAccessError(f"{written!r} is not a regular file")
 

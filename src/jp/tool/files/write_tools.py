@@ -13,9 +13,26 @@ import msgspec
 from jp.conversation.entries import Facts
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
+from jp.tool.files.access import (
+    Content,
+    FileAccessError,
+    FileNames,
+    ResolvedPath,
+    created_parent_of,
+    encoded,
+    file_errors,
+    legible,
+    mode_of,
+    parent_of,
+    read_whole,
+    require_regular,
+    status_of,
+    text_of,
+)
 from jp.tool.files.changes import (
     Edit,
     FileTool,
+    access_of,
     create,
     difference,
     in_thread,
@@ -26,24 +43,7 @@ from jp.tool.files.changes import (
     replaced_exactly,
     replaced_matches,
     require_consent,
-    said,
-    territory_of,
-)
-from jp.tool.files.territory import (
-    Content,
-    FileAccessError,
-    FileSurroundings,
-    Place,
-    created_parent_of,
-    encoded,
-    in_words,
-    legible,
-    mode_of,
-    parent_of,
-    read_whole,
-    require_regular,
-    status_of,
-    text_of,
+    text_result,
 )
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
 
 
 MOST_SHOWN = 200
-"""So many lines of a diff the model is shown."""
+"""The most lines of a diff that the model is shown."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """A change of a file from `old` to `new`."""
 
-    place: Place
+    place: ResolvedPath
     known: Content
     old: str
     new: str
@@ -81,7 +81,7 @@ class Previews:
         """Keep in mind what the file had when the call was shown."""
         self._shown[_identity(invocation)] = _checksum(known.data)
 
-    def require_same(self, invocation: ToolInvocation, place: Place, known: Content) -> None:
+    def require_same(self, invocation: ToolInvocation, place: ResolvedPath, known: Content) -> None:
         """See that a file has what it had when the call was shown, if it was.
 
         Raises:
@@ -96,7 +96,7 @@ class Previews:
             f"{place.written!r} has changed since this call was shown, so nothing was written; read it again"
         )
 
-    def made(self, place: Place, old: bytes, new: bytes) -> None:
+    def made(self, place: ResolvedPath, old: bytes, new: bytes) -> None:
         """Keep in mind that a call has made the one content of the other."""
         since = self._made.setdefault(place.path, [])
         if not since or since[-1] != _checksum(old):
@@ -104,19 +104,19 @@ class Previews:
         since.append(_checksum(new))
 
 
-def made(change: Change) -> ToolOutput:
+def apply_change(change: Change) -> ToolOutput:
     """Make the change, whole or not at all.
 
     Raises:
         FileAccessError: the file is not what is known of it any more, or cannot be written.
     """
     place = change.place
-    with in_words(place, "write"), parent_of(place) as directory:
+    with file_errors(place, "write"), parent_of(place) as directory:
         replace(directory, place, change.new.encode(), known=change.known)
     path = legible(place.shown)
     found = difference(path, change.old, change.new)
     facts = Facts(kind="patch", path=path, lines=f"{found.first}-{found.last}")
-    return ToolOutput(content=said(f"Changed {path!r}:\n{found.text(MOST_SHOWN)}"), facts=facts)
+    return ToolOutput(content=text_result(f"Changed {path!r}:\n{found.text(MOST_SHOWN)}"), facts=facts)
 
 
 def _checksum(data: bytes) -> str:
@@ -146,13 +146,13 @@ _DEFINITION = ToolDefinition(
 
 
 class CreateFile(FileTool):
-    """A new file, or one that is written anew after a question."""
+    """The tool that creates a file, or overwrites one after a question."""
 
     definition = _DEFINITION
     kind = "write"
 
-    def __init__(self, surroundings: FileSurroundings) -> None:
-        super().__init__(surroundings)
+    def __init__(self, names: FileNames) -> None:
+        super().__init__(names)
         self._previews = Previews()
 
     async def preview(self, invocation: ToolInvocation) -> str | None:
@@ -179,10 +179,10 @@ class CreateFile(FileTool):
         await require_consent(invocation, "overwrite_file", text)
         return await in_thread(_overwritten, place, data, known)
 
-    def _looked_at(self, invocation: ToolInvocation) -> tuple[Place, Content | None]:
+    def _looked_at(self, invocation: ToolInvocation) -> tuple[ResolvedPath, Content | None]:
         """Return the file, and what it has if it is there."""
-        territory = territory_of(invocation, self._surroundings)
-        place = territory.place(str(invocation.arguments["path"]), "write")
+        access = access_of(invocation, self._names)
+        place = access.place(str(invocation.arguments["path"]), "write")
         if not place.names or place.written.endswith("/"):
             raise FileAccessError(f"{place.written!r} is a directory")
         return place, None if mode_of(place) is None else read_whole(place)
@@ -192,23 +192,23 @@ def _content(invocation: ToolInvocation) -> str:
     return str(invocation.arguments.get("content", ""))
 
 
-def _created(place: Place, data: bytes) -> ToolOutput:
-    with in_words(place, "create"), created_parent_of(place) as directory:
+def _created(place: ResolvedPath, data: bytes) -> ToolOutput:
+    with file_errors(place, "create"), created_parent_of(place) as directory:
         create(directory, place, data)
     return _done("Created", place, data)
 
 
-def _overwritten(place: Place, data: bytes, known: Content) -> ToolOutput:
-    with in_words(place, "write"), parent_of(place) as directory:
+def _overwritten(place: ResolvedPath, data: bytes, known: Content) -> ToolOutput:
+    with file_errors(place, "write"), parent_of(place) as directory:
         replace(directory, place, data, known=known)
     return _done("Overwrote", place, data)
 
 
-def _done(did: str, place: Place, data: bytes) -> ToolOutput:
+def _done(did: str, place: ResolvedPath, data: bytes) -> ToolOutput:
     path = legible(place.shown)
     lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     counted = f"{lines:,} line{'s' if lines != 1 else ''}, {len(data):,} bytes"
-    return ToolOutput(content=said(f"{did} {path!r}: {counted}."), facts=Facts(kind="write", path=path))
+    return ToolOutput(content=text_result(f"{did} {path!r}: {counted}."), facts=Facts(kind="write", path=path))
 
 
 _MOVE_DEFINITION = ToolDefinition(
@@ -232,8 +232,8 @@ _MOVE_DEFINITION = ToolDefinition(
 class _Move(msgspec.Struct, frozen=True, kw_only=True):
     """`overwritten` is the size of the file that is at the target, None where there is none."""
 
-    source: Place
-    target: Place
+    source: ResolvedPath
+    target: ResolvedPath
     overwritten: int | None
 
 
@@ -253,13 +253,13 @@ class MoveFile(FileTool):
         return await in_thread(_moved, move)
 
     def _planned(self, invocation: ToolInvocation) -> _Move:
-        territory = territory_of(invocation, self._surroundings)
-        source = territory.entry(str(invocation.arguments["source"]), "write")
+        access = access_of(invocation, self._names)
+        source = access.entry(str(invocation.arguments["source"]), "write")
         written = str(invocation.arguments["target"])
         if written.endswith("/"):
             raise FileAccessError(f"{written!r} is a directory; name the file's new path")
-        target = territory.entry(written, "write")
-        with in_words(source, "move"), parent_of(source) as directory:
+        target = access.entry(written, "write")
+        with file_errors(source, "move"), parent_of(source) as directory:
             status = os.stat(source.names[-1], dir_fd=directory, follow_symlinks=False)
             require_regular(status, source)
         size = _size_of(target)
@@ -268,7 +268,7 @@ class MoveFile(FileTool):
         return _Move(source=source, target=target, overwritten=size)
 
 
-def _size_of(target: Place) -> int | None:
+def _size_of(target: ResolvedPath) -> int | None:
     try:
         with parent_of(target) as directory:
             status = status_of(directory, target.names[-1])
@@ -284,15 +284,15 @@ def _size_of(target: Place) -> int | None:
 
 def _moved(move: _Move) -> ToolOutput:
     source, target = move.source, move.target
-    with in_words(source, "move"), parent_of(source) as here:
+    with file_errors(source, "move"), parent_of(source) as here:
         require_regular(os.stat(source.names[-1], dir_fd=here, follow_symlinks=False), source)
-        with in_words(target, "move to"), created_parent_of(target) as there:
+        with file_errors(target, "move to"), created_parent_of(target) as there:
             if move.overwritten is None:
                 _put(here, there, move)
             else:
                 put_over(here, source.names[-1], there, target)
     old, new = legible(source.shown), legible(target.shown)
-    return ToolOutput(content=said(f"Moved {old!r} to {new!r}."), facts=Facts(kind="move", path=new))
+    return ToolOutput(content=text_result(f"Moved {old!r} to {new!r}."), facts=Facts(kind="move", path=new))
 
 
 def _put(here: int, there: int, move: _Move) -> None:
@@ -334,24 +334,24 @@ class DeleteFile(FileTool):
             await require_consent(invocation, "delete_file", text)
         return await in_thread(_deleted, place, status)
 
-    def _looked_at(self, invocation: ToolInvocation) -> tuple[Place, os.stat_result]:
-        place = territory_of(invocation, self._surroundings).entry(str(invocation.arguments["path"]), "write")
-        with in_words(place, "delete"), parent_of(place) as directory:
+    def _looked_at(self, invocation: ToolInvocation) -> tuple[ResolvedPath, os.stat_result]:
+        place = access_of(invocation, self._names).entry(str(invocation.arguments["path"]), "write")
+        with file_errors(place, "delete"), parent_of(place) as directory:
             return place, _status(directory, place)
 
 
-def _deleted(place: Place, known: os.stat_result) -> ToolOutput:
-    with in_words(place, "delete"), parent_of(place) as directory:
+def _deleted(place: ResolvedPath, known: os.stat_result) -> ToolOutput:
+    with file_errors(place, "delete"), parent_of(place) as directory:
         status = _status(directory, place)
         if _version(status) != _version(known):
             raise FileAccessError(f"{place.written!r} was changed meanwhile, so it was not deleted")
         os.unlink(place.names[-1], dir_fd=directory)
     path = legible(place.shown)
     text = f"Deleted {path!r} ({status.st_size:,} bytes)."
-    return ToolOutput(content=said(text), facts=Facts(kind="delete", path=path))
+    return ToolOutput(content=text_result(text), facts=Facts(kind="delete", path=path))
 
 
-def _status(directory: int, place: Place) -> os.stat_result:
+def _status(directory: int, place: ResolvedPath) -> os.stat_result:
     status = os.stat(place.names[-1], dir_fd=directory, follow_symlinks=False)
     require_regular(status, place)
     return status
@@ -371,7 +371,7 @@ class TextForm(msgspec.Struct, frozen=True, kw_only=True):
     has_returns: bool
 
     def spelled(self, text: str) -> str:
-        """`text` as the file has it."""
+        """Return `text` as the file has it."""
         body = text.replace("\n", "\r\n") if self.has_returns else text
         return f"{_MARK}{body}" if self.has_mark else body
 
@@ -380,7 +380,7 @@ class TextForm(msgspec.Struct, frozen=True, kw_only=True):
         return text.replace("\r\n", "\n") if self.has_returns else text
 
 
-def taken_apart(raw: str) -> tuple[str, TextForm]:
+def split_text(raw: str) -> tuple[str, TextForm]:
     """Return the text in `raw`, and its form; together they give `raw` again, byte for byte.
 
     Only where each line ends with a carriage return and a line feed are the former no part of the text.
@@ -444,8 +444,8 @@ class ModifyFile(FileTool):
     definition = _MODIFY_FILE
     kind = "patch"
 
-    def __init__(self, surroundings: FileSurroundings) -> None:
-        super().__init__(surroundings)
+    def __init__(self, names: FileNames) -> None:
+        super().__init__(names)
         self._previews = Previews()
 
     @cached_property
@@ -469,14 +469,14 @@ class ModifyFile(FileTool):
         async with self._lock:
             change = await self._planned(invocation)
             self._previews.require_same(invocation, change.place, change.known)
-            output = await in_thread(made, change)
+            output = await in_thread(apply_change, change)
             self._previews.made(change.place, change.known.data, change.new.encode())
             return output
 
     async def _planned(self, invocation: ToolInvocation) -> Change:
         place, known = await in_thread(self._read, invocation)
         raw = text_of(known.data, place.written)
-        text, form = taken_apart(raw)
+        text, form = split_text(raw)
         uses_expressions = invocation.arguments.get("replace_using_regex", False)
         for edit in _edits(invocation):
             if uses_expressions:
@@ -494,11 +494,11 @@ class ModifyFile(FileTool):
             raise FileAccessError(f"the patterns leave {place.written!r} as it is")
         return Change(place=place, known=known, old=raw, new=new)
 
-    def _read(self, invocation: ToolInvocation) -> tuple[Place, Content]:
-        territory = territory_of(invocation, self._surroundings)
+    def _read(self, invocation: ToolInvocation) -> tuple[ResolvedPath, Content]:
+        access = access_of(invocation, self._names)
         written = str(invocation.arguments["path"])
-        territory.place(written, "read")
-        place = territory.place(written, "write")
+        access.place(written, "read")
+        place = access.place(written, "write")
         return place, read_whole(place)
 
 

@@ -20,10 +20,10 @@ from jp.conversation.resource import Resource
 from jp.provider.errors import RETRYABLE, ErrorKind
 from jp.provider.script.provider import create, load_scenario
 from jp.provider.script.scenario import Failure, Reply, When
+from jp.tool.base import ConfiguredTool
 from jp.tool.consent import Answers, Consent
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.files.read_tools import ReadFile
-from jp.tool.toolbox import build_toolbox
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits, RetryPolicy
 from jp.turn.ports import TurnPorts
@@ -52,7 +52,8 @@ class Workspace:
     def query(self, request: ChatRequest) -> TurnOutcome:
         """Play one turn as a new process would."""
         self.screen = Screen()
-        toolbox = build_toolbox([ReadFile(PlainNames())], {"fs_read_file": ToolConfig(enable=True, run="unattended")})
+        settings = ToolConfig(enable=True, run="unattended")
+        toolbox = {"fs_read_file": ConfiguredTool(tool=ReadFile(PlainNames()), settings=settings)}
         tools = ToolCoordinator(toolbox, ToolPorts(root=self.root, consent=Consent(Answers(), None)))
         provider = create("review", root=self.root, scenario=None)
         ports = TurnPorts(

@@ -10,7 +10,7 @@ import pytest
 
 from file_calls import Answering, call, failure, invocation, text
 from jp.conversation.entries import Facts, Question
-from jp.tool.files.territory import MAX_BYTES
+from jp.tool.files.access import MAX_BYTES
 from jp.tool.files.write_tools import CreateFile
 from plain_names import PlainNames
 

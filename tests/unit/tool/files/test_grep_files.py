@@ -12,8 +12,8 @@ from jp.config.entries import FileRuleConfig
 from jp.conversation.entries import Facts
 from jp.tool.base import ToolOutput
 from jp.tool.files import read_tools
+from jp.tool.files.access import MAX_BYTES, FileAccess, Use
 from jp.tool.files.read_tools import GrepFiles
-from jp.tool.files.territory import MAX_BYTES, Territory, Use
 from plain_names import PlainNames
 
 Search = Callable[..., ToolOutput]
@@ -102,14 +102,14 @@ def test_files_that_are_too_large_or_gone_are_counted(tmp_path: Path, monkeypatc
     with (tmp_path / "large").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     (tmp_path / "gone").touch()
-    allows = Territory.allows
+    allows = FileAccess.allows
 
-    def allows_then_gone(territory: Territory, path: str, use: Use) -> bool:
+    def allows_then_gone(access: FileAccess, path: str, use: Use) -> bool:
         if path.endswith("gone"):
             Path(path).unlink()
-        return allows(territory, path, use)
+        return allows(access, path, use)
 
-    monkeypatch.setattr(Territory, "allows", allows_then_gone)
+    monkeypatch.setattr(FileAccess, "allows", allows_then_gone)
 
     output = call(GrepFiles(PlainNames()), tmp_path, pattern="a")
 

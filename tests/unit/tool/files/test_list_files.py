@@ -8,7 +8,7 @@ import pytest
 from file_calls import call, failure, invocation, text
 from jp.config.entries import FileRuleConfig
 from jp.conversation.entries import Facts
-from jp.tool.files import territory
+from jp.tool.files import access
 from jp.tool.files.read_tools import MOST_LISTED, ListFiles
 from plain_names import Ignoring, PlainNames
 
@@ -118,7 +118,7 @@ def test_many_files_are_counted(root: Path) -> None:
 
 
 def test_a_walk_has_an_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(territory, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(access, "MAX_ENTRIES", 3)
 
     assert failure(call(ListFiles(PlainNames()), root)) == (
         "there are more than 3 files and directories; name a smaller directory"

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jp.tool.files import changes
+from jp.tool.files.access import FileAccessError
 from jp.tool.files.changes import Edit, LineMatcher, Match, in_thread, matches_of
-from jp.tool.files.territory import FileAccessError
 
 HOPELESS = "a" * 80 + "b"
 """`(a|aa)+$` does not match it, which takes exponential time."""

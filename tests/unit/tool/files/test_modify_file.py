@@ -285,14 +285,14 @@ def test_a_directory_that_becomes_a_link_before_it_is_written_is_not_followed(
     outside = root.parent / "outside"
     outside.mkdir()
     (outside / "poem.txt").write_text(POEM, encoding="utf-8")
-    make = write_tools.made
+    make = write_tools.apply_change
 
     def swap_then_make(change: write_tools.Change) -> object:
         (root / "src").rename(root / "moved")
         (root / "src").symlink_to(outside)
         return make(change)
 
-    monkeypatch.setattr(write_tools, "made", swap_then_make)
+    monkeypatch.setattr(write_tools, "apply_change", swap_then_make)
     said = failure(call(ModifyFile(PlainNames()), root, path="src/poem.txt", patterns=patterns(("two", "2"))))
 
     assert said.startswith("cannot write 'src/poem.txt': ")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from jp.tool.files.territory import FileAccessError, Territory, read_whole
+from jp.tool.files.access import FileAccess, FileAccessError, read_whole
 from plain_names import PlainNames
 
 
 def read_with(root: Path, path: str, names: PlainNames) -> tuple[str, str]:
     """The real path and the text of a file."""
-    place = Territory(root, (), names).place(path, "read")
+    place = FileAccess(root, (), names).place(path, "read")
     return place.path, read_whole(place).data.decode()
 
 

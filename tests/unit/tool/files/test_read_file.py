@@ -11,9 +11,9 @@ import pytest
 from jp.conversation.entries import Facts
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock, file_uri
 from jp.tool.base import ToolInvocation, ToolOutput
-from jp.tool.files import territory
+from jp.tool.files import access
+from jp.tool.files.access import MAX_BYTES, Content, FileAccessError, ResolvedPath
 from jp.tool.files.read_tools import ReadFile
-from jp.tool.files.territory import MAX_BYTES, Content, FileAccessError, Place
 from plain_names import PlainNames
 
 POEM = "one\ntwo\nthree\nfour\nfive\n"
@@ -133,7 +133,7 @@ def test_what_is_not_text_is_an_error(root: Path, data: bytes, expected: str) ->
 def test_a_file_of_the_largest_size_is_read_and_a_larger_one_is_not(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(territory, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(access, "MAX_BYTES", 100_000)
     (root / "largest").write_bytes(b"x" * 100_000)
     (root / "larger").write_bytes(b"x" * 100_001)
 
@@ -185,7 +185,7 @@ def test_a_name_that_is_not_utf_8_has_a_uri_of_its_bytes(root: Path) -> None:
 def test_a_read_that_hangs_can_be_cancelled(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started, released, finished = threading.Event(), threading.Event(), threading.Event()
 
-    def hang(place: Place) -> Content:
+    def hang(place: ResolvedPath) -> Content:
         started.set()
         released.wait(5)
         finished.set()

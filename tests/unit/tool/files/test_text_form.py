@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.tool.files.write_tools import taken_apart
+from jp.tool.files.write_tools import split_text
 
 
 @pytest.mark.parametrize(
@@ -20,15 +20,15 @@ from jp.tool.files.write_tools import taken_apart
     ],
 )
 def test_a_text_and_its_form_are_the_file_again(raw: str, text: str) -> None:
-    taken, form = taken_apart(raw)
+    taken, form = split_text(raw)
 
     assert taken == text
     assert form.spelled(taken) == raw
 
 
 def test_what_is_said_of_a_file_with_carriage_returns_may_have_them_or_not() -> None:
-    _, returns = taken_apart("a\r\n")
-    _, mixed = taken_apart("a\r\nb\n")
+    _, returns = split_text("a\r\n")
+    _, mixed = split_text("a\r\nb\n")
 
     assert returns.plain("x\r\ny") == returns.plain("x\ny") == "x\ny"
     assert mixed.plain("x\r\ny") == "x\r\ny"

@@ -12,7 +12,7 @@ from jp.conversation.resource import (
     ResourceLink,
     TextBlock,
 )
-from jp.tool.execution import Returned, read_output
+from jp.tool.execution import ReturnedResult, read_output
 
 QUESTION = Question(id="sure", text="Sure?", kind="boolean", default=True)
 
@@ -56,7 +56,7 @@ def test_blocks_are_what_mcp_says() -> None:
     ], "isError": true, "structuredContent": {}}
     """
 
-    assert read_output(text) == Returned(
+    assert read_output(text) == ReturnedResult(
         content=(
             TextBlock(text="a"),
             ImageBlock(mime_type="image/png", blob=b"a"),
@@ -74,7 +74,7 @@ def test_blocks_are_what_mcp_says() -> None:
         ),
         is_error=True,
     )
-    assert read_output('{"content": []}') == Returned(content=(), is_error=None)
+    assert read_output('{"content": []}') == ReturnedResult(content=(), is_error=None)
 
 
 def test_a_tool_cannot_say_what_jp_itself_keeps_of_content() -> None:
@@ -83,7 +83,7 @@ def test_a_tool_cannot_say_what_jp_itself_keeps_of_content() -> None:
         '{"uri": "x:y", "text": "t", "$blob": "00", "duplicate_of": "e1", "formatted_against": "e1"}}]}'
     )
 
-    assert read_output(text) == Returned(
+    assert read_output(text) == ReturnedResult(
         content=(TextBlock(text="a"), ResourceBlock(resource=Resource(uri="x:y", text="t")))
     )
 
@@ -97,7 +97,7 @@ def test_a_tool_cannot_say_what_jp_itself_keeps_of_content() -> None:
     ],
 )
 def test_an_outcome_of_the_original_is_a_result(text: str, content: str, *, is_error: bool) -> None:
-    assert read_output(text) == Returned(content=(TextBlock(text=content),), is_error=is_error)
+    assert read_output(text) == ReturnedResult(content=(TextBlock(text=content),), is_error=is_error)
 
 
 @pytest.mark.parametrize(

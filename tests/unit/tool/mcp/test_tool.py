@@ -11,7 +11,7 @@ from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLin
 from jp.conversation.thread import ToolDefinition
 from jp.mcp.definitions import Elicitation, FormAnswer, Hints, ServerError, ServerTool, UrlRequest, form_of
 from jp.mcp.session import Call, CallResult
-from jp.tool.base import Answer, Inquirer, NobodyToAsk, ToolInvocation, ToolOutput, Unanswered
+from jp.tool.base import Answer, Inquirer, NoInquirer, ToolInvocation, ToolOutput, Unanswered
 from jp.tool.mcp import McpTool, OfferedTool
 
 SCHEMA: JsonObject = {"type": "object", "properties": {}}
@@ -64,7 +64,7 @@ def run(respond: Respond, *, inquirer: Inquirer | None = None, said: list[str] |
     invocation = ToolInvocation(
         arguments={"a": 1},
         root=Path("/"),
-        inquirer=inquirer or NobodyToAsk(),
+        inquirer=inquirer or NoInquirer(),
         progress=lambda text: heard.append(f"progress: {text}"),
         notice=heard.append,
     )
@@ -168,7 +168,7 @@ def test_what_does_not_fit_is_asked_for_again_and_a_person_may_decline(
 
 
 def test_where_nobody_can_be_asked_the_server_is_told_that_nobody_chose() -> None:
-    assert filled(FORM, NobodyToAsk()) == FormAnswer(action="cancel")
+    assert filled(FORM, NoInquirer()) == FormAnswer(action="cancel")
 
 
 @pytest.mark.parametrize(("answer", "action"), [(True, "accept"), (False, "decline"), (None, "decline")])

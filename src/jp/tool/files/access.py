@@ -1,6 +1,6 @@
-"""Files that a tool may reach (the workspace and `access.fs`), and safe opening and walking of them.
+"""The files that a tool may reach (the workspace and `access.fs`), and safe opening and walking of them.
 
-What jp and git keep is out of reach. What was judged is what is opened, even while links are swapped.
+What jp and git keep is out of reach. A file that was judged is the file that is opened, even if links are swapped.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from jp.errors import JpError
 from jp.file_access import LIST, PASS, open_directory_below
 
 
-class Ignored(Protocol):
+class IgnoreRules(Protocol):
     """Ignore rules of one walk."""
 
     def ignores(self, directory: str, name: str, *, is_directory: bool) -> bool:
-        """Return whether `name` in `directory`, a real path, is left out."""
+        """Return whether `name` in `directory`, a real path, is ignored."""
         ...
 
 
-class FileSurroundings(Protocol):
+class FileNames(Protocol):
     """Names and ignore rules of files: the same as for attachments, so that one file has one URI."""
 
     def real_path(self, path: str) -> str:
-        """`path`, which is absolute, without symlinks, each name as its directory lists it.
+        """Return `path`, which is absolute, without symlinks, each name as its directory lists it.
 
         Raises:
             OSError: a name is too long.
@@ -47,7 +47,7 @@ class FileSurroundings(Protocol):
         """Return the MIME type of a text file: that of an attachment of it, so that a request shows one type."""
         ...
 
-    def ignored(self, base: str, root: str) -> Ignored:
+    def ignored(self, base: str, root: str) -> IgnoreRules:
         """Return the rules for a walk of `base` in the workspace `root`. Both are real paths."""
         ...
 
@@ -61,7 +61,7 @@ class FileAccessError(JpError):
 
 
 Use = Literal["read", "write", "walk"]
-"""A walk may begin wherever something might be read; what it finds is judged by itself."""
+"""A walk may begin wherever something might be read; each file that it finds is judged on its own."""
 
 _KEPT = frozenset({".git", ".jp"})
 """Directories whose content decides what runs (hooks, configuration) or records conversations."""
@@ -72,7 +72,7 @@ _UNREAD = frozenset({"blobs", "conversations"})
 _DONE = {"read": "read", "walk": "read", "write": "changed"}
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class ResolvedPath(msgspec.Struct, frozen=True, kw_only=True):
     """A path that a tool may reach.
 
     `written` is how the call spells it, `path` the real path, `shown` the same from the workspace's root if it lies
@@ -96,11 +96,11 @@ def _permits(rule: _Rule | None, use: Use) -> bool:
     return rule is not None and (rule.write if use == "write" else rule.read)
 
 
-class Territory:
+class FileAccess:
     """The files that one call may reach."""
 
-    def __init__(self, root: Path, rules: Sequence[FileRuleConfig], surroundings: FileSurroundings) -> None:
-        """`rules` are `access.fs`: where there are any, what none of them allows is denied."""
+    def __init__(self, root: Path, rules: Sequence[FileRuleConfig], surroundings: FileNames) -> None:
+        """Initialize. If there are `rules` (`access.fs`), paths that none of them allows are denied."""
         self._surroundings = surroundings
         self._written_root = str(root)
         self.root = surroundings.real_path(str(root.absolute()))
@@ -111,7 +111,7 @@ class Territory:
         )
         self._private = tuple(map(surroundings.real_path, surroundings.private()))
 
-    def place(self, written: str, use: Use) -> Place:
+    def place(self, written: str, use: Use) -> ResolvedPath:
         """Return the place that `written`, absolute or relative to the root, leads to through whatever links.
 
         Raises:
@@ -120,7 +120,7 @@ class Territory:
         _require_path(written)
         return self._reached(written, self._real(written, written), use)
 
-    def entry(self, written: str, use: Use) -> Place:
+    def entry(self, written: str, use: Use) -> ResolvedPath:
         """Return the place of what is called `written` itself: if it is a link, then of the link.
 
         Raises:
@@ -147,12 +147,12 @@ class Territory:
         except OSError as error:
             raise FileAccessError(f"cannot reach {written!r}: {error.strerror}") from None
 
-    def _reached(self, written: str, path: str, use: Use) -> Place:
+    def _reached(self, written: str, path: str, use: Use) -> ResolvedPath:
         refusal = self._refusal(path, repr(written), use)
         if refusal is not None:
             raise FileAccessError(refusal)
         base, names = self._from(path)
-        return Place(written=written, path=path, shown=self.shown(path), base=base, names=names)
+        return ResolvedPath(written=written, path=path, shown=self.shown(path), base=base, names=names)
 
     def _from(self, path: str) -> tuple[str, tuple[str, ...]]:
         """Return the directory from which `path` is opened, and the names from there."""
@@ -221,7 +221,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def in_words(place: Place, doing: str) -> Generator[None]:
+def file_errors(place: ResolvedPath, doing: str) -> Generator[None]:
     """Turn what the operating system refuses into words; `doing` is a verb.
 
     Raises:
@@ -236,7 +236,7 @@ def in_words(place: Place, doing: str) -> Generator[None]:
 
 
 @contextmanager
-def parent_of(place: Place) -> Generator[int]:
+def parent_of(place: ResolvedPath) -> Generator[int]:
     """Yield the directory that holds `place`, open for use as `dir_fd`.
 
     Raises:
@@ -253,8 +253,8 @@ def parent_of(place: Place) -> Generator[int]:
 
 
 @contextmanager
-def created_parent_of(place: Place) -> Generator[int]:
-    """As `parent_of`; directories that are missing are made, and taken away again where what follows fails."""
+def created_parent_of(place: ResolvedPath) -> Generator[int]:
+    """Open a directory like `parent_of`; missing directories are created, and removed if the block fails."""
     made: list[tuple[int, str]] = []
     directory = open_directory_below(place.base, ())
     try:
@@ -293,14 +293,14 @@ def listed(base: str, names: tuple[str, ...]) -> int:
 
 
 def status_of(directory: int, name: str) -> os.stat_result | None:
-    """Return what `name` in `directory` is, a link standing for itself; None where there is nothing."""
+    """Return the status of `name` in `directory`, without following links; None if there is nothing."""
     try:
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return None
 
 
-def mode_of(place: Place) -> int | None:
+def mode_of(place: ResolvedPath) -> int | None:
     """Return what kind of thing a place is, and its permissions; None where there is nothing to be seen.
 
     Only good for choosing what to do: what is opened is looked at again.
@@ -311,7 +311,7 @@ def mode_of(place: Place) -> int | None:
         return None
 
 
-def require_regular(status: os.stat_result, place: Place) -> None:
+def require_regular(status: os.stat_result, place: ResolvedPath) -> None:
     """Refuse what is no regular file.
 
     Raises:
@@ -325,17 +325,17 @@ def require_regular(status: os.stat_result, place: Place) -> None:
         raise FileAccessError(f"{place.written!r} is not a regular file")
 
 
-def read_whole(place: Place) -> Content:
+def read_whole(place: ResolvedPath) -> Content:
     """Read a regular file.
 
     Raises:
         FileAccessError: it is missing, no regular file, or too large.
     """
-    with in_words(place, "read"), parent_of(place) as directory:
+    with file_errors(place, "read"), parent_of(place) as directory:
         return read_in(directory, place)
 
 
-def read_in(directory: int, place: Place) -> Content:
+def read_in(directory: int, place: ResolvedPath) -> Content:
     """Read the regular file `place` in its parent.
 
     Raises:
@@ -372,7 +372,7 @@ def text_of(data: bytes, written: str) -> str:
 
 
 def encoded(text: str, what: str) -> bytes:
-    """`text` in UTF-8; `what` names it.
+    """Return `text` in UTF-8; `what` names it.
 
     Raises:
         FileAccessError: JSON can hold halves of characters, and files cannot.
@@ -384,7 +384,7 @@ def encoded(text: str, what: str) -> bytes:
 
 
 def legible(path: str) -> str:
-    """`path` as one line of text that any log can hold: names are bytes, and need not be UTF-8 or printable."""
+    """Return `path` as one line of text that any log can hold: names are bytes, and need not be UTF-8 or printable."""
     return path if path.isprintable() else "".join(map(_legible, path))
 
 
@@ -400,13 +400,13 @@ MAX_ENTRIES = 250_000
 NEVER_ENTERED = frozenset({".git", ".jp"})
 
 
-class Start(msgspec.Struct, frozen=True, kw_only=True):
+class WalkStart(msgspec.Struct, frozen=True, kw_only=True):
     """The start of a walk. Of the names right there, only those that begin with `beginning` count.
 
     A name that begins with a dot counts only if `beginning` does.
     """
 
-    place: Place
+    place: ResolvedPath
     beginning: str = ""
 
 
@@ -415,26 +415,24 @@ class _Entry(msgspec.Struct, frozen=True):
     is_directory: bool
 
 
-class Walks:
+class FileWalker:
     """The walks of one call. `extensions` are endings of names, without the dot; with none, every file counts."""
 
-    def __init__(
-        self, territory: Territory, surroundings: FileSurroundings, extensions: frozenset[str] = frozenset()
-    ) -> None:
-        self._territory = territory
+    def __init__(self, access: FileAccess, surroundings: FileNames, extensions: frozenset[str] = frozenset()) -> None:
+        self._access = access
         self._surroundings = surroundings
         self._endings = tuple(f".{extension}" for extension in sorted(extensions))
         self._entries = 0
 
-    def files(self, start: Start) -> Iterator[Place]:
+    def files(self, start: WalkStart) -> Iterator[ResolvedPath]:
         """Yield the regular files in the order of their paths, name by name; unreadable directories are skipped.
 
         Raises:
             FileAccessError: the start cannot be listed, or there is too much.
         """
         place = start.place
-        ignored = self._surroundings.ignored(place.path, self._territory.root)
-        with in_words(place, "list"):
+        ignored = self._surroundings.ignored(place.path, self._access.root)
+        with file_errors(place, "list"):
             todo = [iter(self._entries_of(place, (), ignored, start.beginning))]
         while todo:
             entry = next(todo[-1], None)
@@ -450,14 +448,16 @@ class Walks:
         """Return whether the extension of a file is among those that count."""
         return not self._endings or name.endswith(self._endings)
 
-    def _allowed(self, start: Place, names: tuple[str, ...]) -> Place | None:
+    def _allowed(self, start: ResolvedPath, names: tuple[str, ...]) -> ResolvedPath | None:
         path = "/".join((start.path.rstrip("/"), *names))
-        if not self._territory.allows(path, "read"):
+        if not self._access.allows(path, "read"):
             return None
-        shown = self._territory.shown(path)
-        return Place(written=shown, path=path, shown=shown, base=start.base, names=(*start.names, *names))
+        shown = self._access.shown(path)
+        return ResolvedPath(written=shown, path=path, shown=shown, base=start.base, names=(*start.names, *names))
 
-    def _entries_of(self, start: Place, names: tuple[str, ...], ignored: Ignored, beginning: str) -> Sequence[_Entry]:
+    def _entries_of(
+        self, start: ResolvedPath, names: tuple[str, ...], ignored: IgnoreRules, beginning: str
+    ) -> Sequence[_Entry]:
         """Return the directories and regular files that count, sorted by name. `names` lead there from the start."""
         directory = "/".join((start.path.rstrip("/"), *names)) or "/"
         descriptor = listed(start.base, (*start.names, *names))

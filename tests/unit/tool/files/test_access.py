@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jp.config.entries import FileRuleConfig
-from jp.tool.files.territory import FileAccessError, Territory, Use
+from jp.tool.files.access import FileAccess, FileAccessError, Use
 from plain_names import PlainNames
 
 
@@ -23,9 +23,9 @@ def root(tmp_path: Path) -> Path:
 
 
 def refusal(root: Path, path: str, use: Use, *rules: FileRuleConfig, private: tuple[str, ...] = ()) -> str | None:
-    territory = Territory(root, rules, PlainNames(private=private))
+    access = FileAccess(root, rules, PlainNames(private=private))
     try:
-        territory.place(path.format(root=root, shared=root.parent / "shared"), use)
+        access.place(path.format(root=root, shared=root.parent / "shared"), use)
     except FileAccessError as error:
         return error.message
     return None
@@ -99,9 +99,9 @@ def test_of_several_rules_the_last_that_fits_decides(root: Path) -> None:
 def test_a_rule_may_reach_outside(root: Path) -> None:
     shared = root.parent / "shared"
     rules = (FileRuleConfig(path=".", read=True), FileRuleConfig(path=str(shared), read=True))
-    territory = Territory(root, rules, PlainNames())
+    access = FileAccess(root, rules, PlainNames())
 
-    place = territory.place("way-out/a", "read")
+    place = access.place("way-out/a", "read")
 
     assert place.path == place.shown == os.path.realpath(shared / "a")
     assert (place.base, place.names) == (os.path.realpath(shared), ("a",))
@@ -110,9 +110,9 @@ def test_a_rule_may_reach_outside(root: Path) -> None:
 
 def test_a_rule_for_one_file_outside_reaches_that_file_only(root: Path) -> None:
     file = root.parent / "shared" / "a"
-    territory = Territory(root, (FileRuleConfig(path=str(file), read=True),), PlainNames())
+    access = FileAccess(root, (FileRuleConfig(path=str(file), read=True),), PlainNames())
 
-    place = territory.place(str(file), "read")
+    place = access.place(str(file), "read")
 
     assert (place.base, place.names) == (os.path.realpath(file.parent), ("a",))
     assert refusal(root, "{shared}/b", "read", FileRuleConfig(path=str(file), read=True)) is not None
@@ -126,7 +126,7 @@ def test_a_walk_may_begin_above_what_may_be_read(root: Path) -> None:
 
 
 def test_a_link_itself_is_inside_wherever_it_leads(root: Path) -> None:
-    place = Territory(root, (), PlainNames()).entry("way-out", "write")
+    place = FileAccess(root, (), PlainNames()).entry("way-out", "write")
 
     assert place.shown == "way-out"
 
@@ -134,13 +134,13 @@ def test_a_link_itself_is_inside_wherever_it_leads(root: Path) -> None:
 @pytest.mark.parametrize("path", ["", ".", "..", "src/..", "/"])
 def test_a_directory_of_any_spelling_is_no_entry(root: Path, path: str) -> None:
     with pytest.raises(FileAccessError, match="is a directory"):
-        Territory(root, (), PlainNames()).entry(path, "write")
+        FileAccess(root, (), PlainNames()).entry(path, "write")
 
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800"])
 def test_what_is_no_path_is_refused(root: Path, path: str) -> None:
-    territory = Territory(root, (), PlainNames())
+    access = FileAccess(root, (), PlainNames())
 
-    for reach in (territory.place, territory.entry):
+    for reach in (access.place, access.entry):
         with pytest.raises(FileAccessError, match="is not a path"):
             reach(path, "read")

@@ -29,39 +29,14 @@ from jp.conversation.resource import BinaryContent, Resource, StoredContent, Tex
 from jp.entry_points import entries_of, load_entry, package_of
 from jp.errors import JpError, reason_of
 
-
-def _file() -> AttachmentHandler:
-    from jp.attachment.files import FileHandler
-
-    return FileHandler()
-
-
-def _github() -> AttachmentHandler:
-    from jp.attachment.github import GithubHandler
-
-    return GithubHandler()
-
-
-def _http() -> AttachmentHandler:
-    from jp.attachment.web import HttpHandler
-
-    return HttpHandler()
-
-
-def _command() -> AttachmentHandler:
-    from jp.attachment.command import CommandHandler
-
-    return CommandHandler()
-
-
-BUILT_IN: Mapping[str, Callable[[], AttachmentHandler]] = {
-    "file": _file,
-    "gh": _github,
-    "http": _http,
-    "https": _http,
-    "cmd": _command,
+BUILT_IN: Mapping[str, str] = {
+    "file": "jp.attachment.files:FileHandler",
+    "gh": "jp.attachment.github:GithubHandler",
+    "http": "jp.attachment.web:HttpHandler",
+    "https": "jp.attachment.web:HttpHandler",
+    "cmd": "jp.attachment.command:CommandHandler",
 }
-"""A function that imports and creates the handler, for each built-in scheme."""
+"""The handler of each built-in scheme as an entry point. It is imported on first use."""
 
 
 class AttachmentRegistry:
@@ -78,7 +53,8 @@ class AttachmentRegistry:
         joined: Mapping[str, Callable[[], AttachmentHandler]] | None = None,
     ) -> None:
         self._cache_directory = cache_directory
-        self._own = {**BUILT_IN, **(joined or {})}
+        self._joined = joined or {}
+        self._own = {*BUILT_IN, *self._joined}
         self._handlers: dict[str, AttachmentHandler] = {}
         self._third_party: dict[str, str] | None = None
 
@@ -99,9 +75,10 @@ class AttachmentRegistry:
         return self._handlers[scheme]
 
     def _made(self, scheme: str, uri: str) -> AttachmentHandler:
-        make = self._own.get(scheme)
-        if make is not None:
-            return make()
+        if scheme in self._joined:
+            return self._joined[scheme]()
+        if scheme in BUILT_IN:
+            return cast("Callable[[], AttachmentHandler]", load_entry(BUILT_IN[scheme]))()
         value = self._others().get(scheme)
         if value is None:
             message = f"{uri!r} has the scheme {scheme!r}, which is not known"
@@ -126,7 +103,7 @@ class AttachmentRegistry:
         around = DeclarationContext(
             directory=directory,
             exists=lambda path: names_something(path, directory),
-            built_in=self._own.keys(),
+            built_in=self._own,
             schemes=self.schemes,
         )
         written = parse(text, around)

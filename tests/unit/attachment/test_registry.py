@@ -10,7 +10,7 @@ import pytest
 from jp.attachment import registry as third_party
 from jp.attachment.base import AttachmentError, Declaration, ResolveContext
 from jp.attachment.files import FileHandler
-from jp.attachment.registry import AttachmentRegistry
+from jp.attachment.registry import BUILT_IN, AttachmentRegistry
 
 
 def provide(monkeypatch: pytest.MonkeyPatch, schemes: Mapping[str, str]) -> list[Path | None]:
@@ -48,7 +48,7 @@ def test_an_unknown_scheme_names_the_known_ones(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(AttachmentError, match="'ftps', which is not known"):
         registry.handler("ftps://x")
 
-    assert raised.value.hint == "Known schemes: cmd, file, gh, http, https, notion."
+    assert raised.value.hint == f"Known schemes: {', '.join(sorted({*BUILT_IN, 'notion'}))}."
     assert looks == [Path("/cache")]
 
 
@@ -101,7 +101,7 @@ def test_a_relative_root_is_where_the_process_stands(root: Path, monkeypatch: py
 
 def test_the_handler_of_files_is_imported_on_use(root: Path) -> None:
     code = (
-        "import sys; from jp.attachment.registry import AttachmentRegistry; r = AttachmentRegistry();"
+        "import sys; from jp.attachment.registry import BUILT_IN, AttachmentRegistry; r = AttachmentRegistry();"
         "heavy = {'jp.attachment.files', 'pathspec', 'importlib.metadata', 'anyio', 'difflib', 'tempfile'};"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules);"
         "r.handler('file:x'); assert 'jp.attachment.files' in sys.modules;"

@@ -101,7 +101,7 @@ def test_a_relative_root_is_where_the_process_stands(root: Path, monkeypatch: py
 
 def test_the_handler_of_files_is_imported_on_use(root: Path) -> None:
     code = (
-        "import sys; from jp.attachment.registry import BUILT_IN, AttachmentRegistry; r = AttachmentRegistry();"
+        "import sys; from jp.attachment.registry import AttachmentRegistry; r = AttachmentRegistry();"
         "heavy = {'jp.attachment.files', 'pathspec', 'importlib.metadata', 'anyio', 'difflib', 'tempfile'};"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules);"
         "r.handler('file:x'); assert 'jp.attachment.files' in sys.modules;"

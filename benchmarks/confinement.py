@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 
-from jp.config.tools import SandboxConfig
+from jp.config.entries import SandboxConfig
 from jp.process.environment import scrubbed
 from jp.process.guardian import OutputLimits, ProcessLimits, Program, run
 from jp.process.sandbox.launcher import in_force

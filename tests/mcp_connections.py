@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import anyio
 
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.errors import JpError
 from jp.mcp.connection import Connection, ServerContext
 from jp.mcp.definitions import Elicitation, FormAnswer, Listing

@@ -17,7 +17,7 @@ import anyio
 import pytest
 
 from foreign_server import PYTHON, ROOT
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.conversation.entries import ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import Block, ImageBlock, ResourceBlock, ResourceLink, TextBlock
 from jp.mcp.connection import Connection

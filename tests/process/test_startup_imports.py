@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.mcp.definitions import Listing, ListingCache, ServerTool, fingerprint
 from loopback import Loopback, Reply
 from running import TIMEOUT_SECS, home_beside, isolated_environment, run_jp
@@ -101,7 +101,7 @@ NOT_BEFORE_THE_REQUEST = {
     "jp.render.status_line",
     "jp.render.tool_calls",
     "jp.turn.prompt_size",
-    "jp.workspace.ephemeral",
+    "jp.workspace.retention",
     "keyring",
     "markdown_it",
     "openai",

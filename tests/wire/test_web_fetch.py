@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from jp.app.toolset import AttachmentWeb
-from jp.config.tools import AccessConfig, ToolConfig
+from jp.config.entries import AccessConfig, ToolConfig
 from jp.conversation.entries import Facts
 from jp.conversation.resource import ResourceBlock, TextBlock
 from jp.tool.base import ToolInvocation, ToolOutput

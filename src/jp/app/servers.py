@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from jp.app.options import Options
 from jp.app.places import current_directory
+from jp.config.entries import McpServerConfig
 from jp.config.model import AppConfig
-from jp.config.tools import McpServerConfig
 from jp.errors import ConfigurationError, JpError
 from jp.mcp.definitions import Handshake, Listing, ListingCache, fingerprint
 
 if TYPE_CHECKING:
-    from jp.config.tools import ToolConfig
+    from jp.config.entries import ToolConfig
     from jp.conversation.resource import Resource
     from jp.mcp.connection import Connection, ServerContext
     from jp.mcp.session import Call, CallResult

@@ -16,7 +16,7 @@ from jp.workspace.listing import ConversationInfo
 from jp.workspace.session import Session
 
 if TYPE_CHECKING:
-    from jp.workspace.ephemeral import EphemeralWorkspace
+    from jp.workspace.retention import EphemeralWorkspace
     from jp.workspace.workspace import Workspace
 
 _NAME = re.compile(r"[^\s=@,:]+")

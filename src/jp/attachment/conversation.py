@@ -11,7 +11,6 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext, format_size
-from jp.conversation.codec import encode
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -25,6 +24,7 @@ from jp.conversation.entries import (
     ToolCallRequest,
     ToolCallResponse,
     TurnStart,
+    encode,
 )
 from jp.conversation.resource import (
     Annotations,

@@ -13,7 +13,7 @@ import msgspec
 from anyio import CancelScope, Event, create_task_group, current_time, move_on_after
 from anyio.to_thread import run_sync
 
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.errors import ConfigurationError, JpError
 from jp.mcp.definitions import ClosedError, EndedError, Handshake, Listing, ServerError, UnauthorizedError
 from jp.mcp.session import Call, CallResult, Session, SessionListener, error_of, may_need_discover, open_session

@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from jp.config.direction import JsonObject
-from jp.config.tools import McpServerConfig
+from jp.config.entries import JsonObject, McpServerConfig
 from jp.conversation.entries import Question
 from jp.conversation.resource import (
     Annotations,

@@ -10,7 +10,7 @@ import msgspec
 from anyio import Event
 
 from jp import __version__
-from jp.config.direction import JsonObject
+from jp.config.entries import JsonObject
 from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.errors import JpError
 from jp.mcp.definitions import (

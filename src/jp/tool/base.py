@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_check
 
 import msgspec
 
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.conversation.entries import AnyEntry, Facts, JsonObject, Question, ToolCallRequest, Usage
 from jp.conversation.resource import Block, Carrier, ResourceBlock, TextBlock
 from jp.conversation.thread import ToolDefinition

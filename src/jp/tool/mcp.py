@@ -9,7 +9,7 @@ from typing import Protocol, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.conversation.entries import Facts, Question
 from jp.conversation.resource import Block, ResourceBlock, ResourceLink, TextBlock
 from jp.conversation.thread import ToolDefinition

@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.conversation.resource import (
     Annotations,
     AudioBlock,

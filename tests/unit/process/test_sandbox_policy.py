@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jp.config.tools import SandboxConfig
+from jp.config.entries import SandboxConfig
 from jp.process.sandbox.policy import (
     Bubblewrap,
     Confinement,

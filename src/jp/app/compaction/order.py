@@ -22,9 +22,9 @@ from jp.compaction.overlays import (
     check_choice,
 )
 from jp.compaction.planning import PolicyWish, wish_of
-from jp.config.keys import key_text
 from jp.config.layers import Resolved
 from jp.config.model import CompactionConfig, ProfileConfig, ToolCallMode, profiles_of
+from jp.config.schema import key_text
 from jp.errors import ConfigurationError, UsageError
 from jp.suggestions import closest_names
 

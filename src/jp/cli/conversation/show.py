@@ -59,9 +59,8 @@ def _facts(info: ConversationInfo, entries: Sequence[AnyEntry], spending: Spendi
     from msgspec import to_builtins
 
     from jp.conversation.entries import Compaction, Header, ToolCallRequest
-    from jp.conversation.turns import turns_of, undone
-    from jp.conversation.usage import prompt_tokens
-    from jp.workspace.stamp import timestamp
+    from jp.conversation.turns import prompt_tokens, turns_of, undone
+    from jp.workspace.files import timestamp
 
     header = entries[0] if entries and isinstance(entries[0], Header) else None
     gone, turns = undone(entries), turns_of(entries)
@@ -127,7 +126,7 @@ def _shown(declaration: str) -> str:
 def _spending(entries: Sequence[AnyEntry], config: AppConfig) -> Spending:
     """What all requests took and cost."""
     from jp.app.models import pricing
-    from jp.conversation.usage import usage_by_turn
+    from jp.conversation.turns import usage_by_turn
     from jp.turn.usage import by_cycle, total_of
 
     requests = (request for turn in usage_by_turn(entries) for request in turn.requests)
@@ -234,7 +233,7 @@ def _type(entry: Undoable) -> str:
 
 def _said(entry: Undoable, entries: Sequence[AnyEntry]) -> str:
     from jp.app.compaction.applying import policies_text, turns_text
-    from jp.config.keys import key_text
+    from jp.config.schema import key_text
     from jp.conversation.entries import Compaction, ConfigDelta
     from jp.conversation.turns import turns_of
 

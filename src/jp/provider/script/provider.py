@@ -20,7 +20,6 @@ from jp.provider.base import (
     Part,
     Provider,
     ReasoningDelta,
-    Sections,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallStart,
@@ -431,11 +430,8 @@ class ScriptProvider:
 
     def render(self, thread: Thread) -> WireRequest:
         """The thread as neutral JSON."""
-        return WireRequest(path="", model=thread.model, body=msgspec.to_builtins(body_of(thread)))
-
-    def sections(self, request: WireRequest) -> Sections:
-        """See the port."""
-        return sections_of(msgspec.convert(request.body, Body))
+        body = body_of(thread)
+        return WireRequest(path="", model=thread.model, body=msgspec.to_builtins(body), sections=sections_of(body))
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Nothing: a scenario's reasoning has nothing opaque that could be rejected."""

@@ -38,7 +38,7 @@ from jp.conversation.thread import (
     set_parameters,
 )
 from jp.errors import ConfigurationError
-from jp.provider.base import Sections
+from jp.provider.base import Sections, SentMessage
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.suggestions import closest_names
 
@@ -334,7 +334,7 @@ def sections_of(body: Body) -> Sections:
         tools=tuple(_canonical(tool) for tool in body.tools),
         system=tuple(_canonical(part) for part in body.system),
         messages=tuple(
-            (_canonical([message.role, message.turn]), *(_canonical(item) for item in message.content))
+            SentMessage((_canonical([message.role, message.turn]), *(_canonical(item) for item in message.content)))
             for message in body.messages
         ),
     )

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from jp.config.tools import FileRuleConfig
+from jp.config.entries import FileRuleConfig
 from jp.errors import JpError
 from jp.file_access import LIST, PASS, open_directory_below
 

@@ -1,4 +1,4 @@
-"""Commands and their templates: Jinja, sandboxed; values become variables of a shell. Pure."""
+"""Commands that are Jinja templates, rendered in a sandbox; values become variables of a shell. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from jp.config.tools import CommandConfig
+from jp.config.entries import CommandConfig
 from jp.conversation.entries import JsonObject
 from jp.errors import ConfigurationError, JpError
 

@@ -1,4 +1,4 @@
-"""Running a program for a call: bounded, confined, and its output read as text or JSON."""
+"""Run a program for a call: bounded and confined."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.tools import SandboxConfig
+from jp.config.entries import SandboxConfig
 from jp.context.evidence import first_error
 from jp.conversation.entries import Facts, Question
 from jp.conversation.resource import AudioBlock, Block, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.errors import JpError
 from jp.process.environment import exit_code_text, find_program
 from jp.tool.base import ToolInvocation, ToolOutput, text_of
-from jp.tool.local.templates import CommandLine
+from jp.tool.templates import CommandLine
 
 if TYPE_CHECKING:
     from jp.process.guardian import CapturedOutput, ProcessResult

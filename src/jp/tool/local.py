@@ -1,4 +1,4 @@
-"""Tools that are programs: those that the configuration declares, and `run_command`."""
+"""Local tools: programs that the configuration declares, and `run_command`."""
 
 from __future__ import annotations
 
@@ -8,25 +8,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.tools import AccessConfig, ParameterConfig, ToolConfig
+from jp.config.entries import AccessConfig, ParameterConfig, ToolConfig
 from jp.conversation.entries import Header, JsonObject, Question
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError, JpError
-from jp.tool.arguments import TYPES, argument_problems
 from jp.tool.base import ToolInvocation, ToolOutput, Unanswered, error_output
-from jp.tool.local.execution import (
-    Returned,
-    Sandbox,
-    execute,
-    facts_of,
-    is_text,
-    no_text,
-    read_output,
-    said,
-    transcript,
-)
-from jp.tool.local.templates import CommandLine, check_script, command_of, plain, rendered_in_bounds, shown
+from jp.tool.execution import Returned, Sandbox, execute, facts_of, is_text, no_text, read_output, said, transcript
+from jp.tool.rules import TYPES, argument_problems
+from jp.tool.templates import CommandLine, check_script, command_of, plain, rendered_in_bounds, shown
 
 if TYPE_CHECKING:
     from jp.process.guardian import ProcessResult
@@ -105,6 +95,8 @@ class LocalTool:
     confined one cannot read. What it says on its standard error is for the log.
     """
 
+    keeps_time = True
+
     def __init__(
         self, name: str, settings: ToolConfig, *, workspace_id: str = "", private: Callable[[], Sequence[str]] = tuple
     ) -> None:
@@ -126,11 +118,6 @@ class LocalTool:
     def definition(self) -> ToolDefinition:
         """See the port."""
         return self._definition
-
-    @property
-    def keeps_time(self) -> bool:
-        """See the port."""
-        return True
 
     async def preview(self, invocation: ToolInvocation) -> str | None:
         """Return the command as it is run, where the arguments stand in it. See the port."""
@@ -260,18 +247,11 @@ DEFINITION = ToolDefinition(
 class RunCommand:
     """Run what the model asks for, confined by `sandbox`."""
 
+    definition = DEFINITION
+    keeps_time = True
+
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return DEFINITION
-
-    @property
-    def keeps_time(self) -> bool:
-        """See the port."""
-        return True
 
     def sandbox_limits(self, invocation: ToolInvocation) -> Limits:
         """See the port."""

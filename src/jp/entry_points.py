@@ -1,7 +1,7 @@
-"""What other packages add by entry point; found once, then remembered in a file.
+"""Entry points of other packages, found once and then cached in a file.
 
-Looking through the metadata of every installed package takes longer than everything else that a query does before
-it is sent. What was found holds as long as no directory from which Python imports has changed.
+Reading the metadata of every installed package takes longer than all other work before a request. The cache is valid
+until a directory on `sys.path` changes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -21,17 +20,17 @@ _LARGEST = 16 * 1024 * 1024
 
 
 class _Cache(msgspec.Struct, frozen=True, kw_only=True):
-    """`directories` are those of `sys.path` and when they changed, in nanoseconds."""
+    """The cache file. `directories` are those of `sys.path`, with their modification times in nanoseconds."""
 
     directories: tuple[tuple[str, int], ...]
     entries: dict[str, str]
 
 
 def entries_of(group: str, cache: Path | None) -> dict[str, str]:
-    """The entry points of a group: for each name a value such as `package.module:Handler`.
+    """Return the entry points of a group: a value such as `package.module:Handler` for each name.
 
-    Of two with one name the first by its value counts. `cache` is a file that may be missing or not writable: then
-    every call looks anew.
+    Of two entry points with one name, the first by its value is used. `cache` is a file that may be missing or not
+    writable; every call searches again then.
     """
     directories = tuple(_changes(sys.path))
     if cache is None:
@@ -72,22 +71,24 @@ def _write(path: Path, cache: _Cache) -> None:
         temporary.write_bytes(msgspec.json.encode(cache))
         temporary.replace(path)
     except OSError:
-        # The next run looks anew.
+        # The next run searches again.
         with suppress(OSError):
             temporary.unlink()
 
 
 def load_entry(value: str) -> object:
-    """The object that an entry point's value names. Importing it runs the package's code, which may raise anything."""
+    """Return the object that an entry point names. The import runs the package's code, which may raise anything."""
     module, _, path = value.partition("[")[0].strip().partition(":")
-    found: object = import_module(module.strip())
+    # Unlike `import_module`, this import is recorded by `python -X importtime`.
+    __import__(module.strip())
+    found: object = sys.modules[module.strip()]
     for name in path.strip().split("."):
         found = getattr(found, name)
     return found
 
 
 def package_of(group: str, name: str, value: str) -> str:
-    """An entry point in words, with the package that it comes from. Only looked for when something is wrong."""
+    """Return an entry point and its package as text, for an error message."""
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=group):

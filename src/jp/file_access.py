@@ -67,7 +67,7 @@ def read_whole(path: str | os.PathLike[str], most: int, *, follows: bool = True,
     """
     descriptor = open_regular(path, follows=follows, within=within)
     try:
-        # A file may say that it has nothing, and give something all the same.
+        # The size of a file in /proc is 0 although it has content.
         data = None if os.fstat(descriptor).st_size > most else _read(descriptor, most + 1)
     finally:
         os.close(descriptor)

@@ -1,17 +1,17 @@
-"""Which names are near to one that was mistyped, for every hint that proposes one. Pure."""
+"""Suggestions for mistyped names. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 MIN_SIMILARITY = 0.66
-"""How much of two names has to agree: of three letters two."""
+"""Minimum similarity of a suggestion: two of three letters."""
 
 
 def closest_names(word: str, known: Iterable[str], *, most: int = 1, alike: float = MIN_SIMILARITY) -> tuple[str, ...]:
-    """Up to `most` of the `known` names that are spelled most like `word`, best first; letter case does not count.
+    """Return up to `most` of the `known` names that are most similar to `word`, ignoring case, the best first.
 
-    `alike` is how much of them has to agree, from 0 to 1. Empty where nothing is near.
+    `alike` is the minimum similarity, 0 to 1.
     """
     from difflib import SequenceMatcher
 

@@ -1,7 +1,7 @@
-"""Whom TLS trusts: a context that is cheap to make.
+"""TLS contexts with the trusted certificates, loaded on demand where possible.
 
-Reading a whole CA bundle costs 20 ms and more. A directory of certificates by hash is read as needed, so where the
-system has one, it is what the context gets.
+Loading a whole CA bundle takes 20 ms and more. OpenSSL reads a directory of hashed certificates on demand, so the
+context uses one if the system has it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ _BUNDLE_VARIABLE = "SSL_CERT_FILE"
 _DIRECTORY_VARIABLE = "SSL_CERT_DIR"
 
 _FEWEST_ROOTS = 50
-"""A public root store has more than a hundred certificates; a directory with a few is somebody's addition to one."""
+"""Minimum number of certificates in a system's root store; a directory with fewer is an addition to one."""
 
 
 def _is_hashed(name: str) -> bool:
-    """Whether a file is called as OpenSSL looks for it: by eight hexadecimal digits and a number."""
+    """Return whether a file has a name that OpenSSL looks up: eight hexadecimal digits and a number."""
     stem, _, number = name.partition(".")
     return len(stem) == len("9d66eef0") and number.isdigit()
 
 
 def _is_root_store(directory: str) -> bool:
-    """Whether `directory` holds a system's certificates under names by which they are found."""
+    """Return whether `directory` has a system's root certificates under hashed names."""
     try:
         with os.scandir(directory) as entries:
             return sum(_is_hashed(entry.name) for entry in entries) >= _FEWEST_ROOTS
@@ -39,32 +39,32 @@ def _chosen_context(bundle: str | None, directory: str | None) -> ssl.SSLContext
         context.load_verify_locations(cafile=bundle, capath=directory)
     except OSError as error:
         name, value = (_BUNDLE_VARIABLE, bundle) if bundle else (_DIRECTORY_VARIABLE, directory)
-        message = f"{name} names {value!r}, which holds no certificates that can be read: {error}"
+        message = f"{name} names {value!r}, which has no readable certificates: {error}"
         raise ConfigurationError(message, hint=f"correct or unset {name}") from None
     return context
 
 
 def context_for(url: str) -> ssl.SSLContext:
-    """What a client of `url` needs. Certificates are read only where TLS may be spoken: with the server, or a proxy.
+    """Return the context for a client of `url`. It has certificates only if the server or a proxy may use TLS.
 
     Raises:
-        ConfigurationError: a variable names certificates that cannot be read.
+        ConfigurationError: a variable names certificates that are not readable.
     """
     return trusting_context() if speaks_tls(url) else bare_context()
 
 
 def speaks_tls(url: str) -> bool:
-    """Whether TLS may be spoken on the way to `url`."""
+    """Return whether the server at `url` or a proxy may use TLS."""
     from urllib.request import getproxies
 
     return url.lower().startswith("https:") or any(proxy.startswith("https") for proxy in getproxies().values())
 
 
 def trusting_context() -> ssl.SSLContext:
-    """A context that verifies servers by SSL_CERT_FILE and SSL_CERT_DIR, or by the system's own certificates.
+    """Return a context that verifies servers with SSL_CERT_FILE and SSL_CERT_DIR, or the system's certificates.
 
     Raises:
-        ConfigurationError: a variable names what cannot be read.
+        ConfigurationError: a variable names certificates that are not readable.
     """
     bundle = os.environ.get(_BUNDLE_VARIABLE)
     directory = os.environ.get(_DIRECTORY_VARIABLE)
@@ -79,5 +79,5 @@ def trusting_context() -> ssl.SSLContext:
 
 
 def bare_context() -> ssl.SSLContext:
-    """A context for plain HTTP: it would verify, and trusts nobody."""
+    """Return a context for plain HTTP, without certificates."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -45,11 +45,11 @@ class ResolveContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):
-    """A source to attach, or with `exclude` to leave out.
+    """A source to attach, or with `exclude` to skip.
 
-    `uri` is canonical: the form that is configured and recorded. `written` is what the user wrote: the form that
-    errors name. `confined` says that nothing outside the root may be reached: so for everything that a file declared.
-    `typed` says that it was given with this command, so that it wins over what was declared earlier.
+    `uri` is canonical, and stored in configuration and conversations. `written` is the user's form, for messages.
+    `confined` forbids paths outside of the root; set for declarations in files. `typed`: given with this command, so
+    that it wins over earlier declarations.
     """
 
     uri: str
@@ -65,19 +65,19 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
-    """The resources of a declaration. `notices` are sentences for the user about what was skipped, and why."""
+    """The resources of a declaration. `notices` tell the user what was skipped, and why."""
 
     resources: tuple[Resource, ...]
     notices: tuple[str, ...] = ()
 
 
 class AttachmentHandler(Protocol):
-    """One scheme. Stateless."""
+    """The handler of one scheme. Stateless."""
 
     def canonical(self, uri: str, context: ResolveContext) -> str:
-        """Return the form under which `uri` is declared: two spellings of one thing become equal. Idempotent.
+        """Return the canonical form of `uri`, the same for all spellings of one source. Idempotent.
 
-        What `uri` names need not exist.
+        The source need not exist.
 
         Raises:
             AttachmentError: `uri` is malformed.
@@ -87,12 +87,12 @@ class AttachmentHandler(Protocol):
     async def resolve(
         self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
     ) -> Resolution:
-        """Return the resources that `declaration` names, without those that `excludes` match, in a stable order.
+        """Return the resources of `declaration` that no exclude matches, in a stable order.
 
-        `excludes` may be of other schemes: those match nothing.
+        `excludes` of other schemes match nothing.
 
         Raises:
-            AttachmentError: the declaration names nothing, too much, or what cannot be read.
+            AttachmentError: the source is missing, too large, or not readable.
         """
         ...
 
@@ -110,7 +110,7 @@ _UNIT = 1024
 
 
 def format_size(size: int) -> str:
-    """Return a number of bytes as people read it."""
+    """Return a number of bytes with a unit, such as `9.8 KiB`."""
     if size < _UNIT:
         return f"{size} bytes"
     amount, unit = size / _UNIT, "KiB"
@@ -125,11 +125,11 @@ T = TypeVar("T")
 
 
 class _AbandonedError(Exception):
-    """Nobody waits for the result any more."""
+    """The task that waited for the result was canceled."""
 
 
 async def run_in_thread(work: Callable[[Callable[[], None]], T]) -> T:
-    """Run `work` in a thread. It gets a function to call now and then, which raises once nobody waits any more."""
+    """Run `work` in a thread. Its argument is a function to call repeatedly, which raises once this is canceled."""
     from anyio.to_thread import run_sync
 
     is_abandoned = False
@@ -145,7 +145,7 @@ async def run_in_thread(work: Callable[[Callable[[], None]], T]) -> T:
 
 
 class Slots:
-    """At most `count` at once of what is called `name`, in one event loop; each loop has its own."""
+    """A limit of `count` concurrent tasks for the resource `name`, in each event loop."""
 
     def __init__(self, name: str, count: int) -> None:
         self._name = name
@@ -176,17 +176,17 @@ _ORIGINAL_EXCLUDE = re.compile(r"\?exclude(?:=(?P<value>true|false))?$")
 
 
 class ParsedDeclaration(msgspec.Struct, frozen=True, kw_only=True):
-    """A declaration as its syntax says, before its scheme's handler has made it canonical."""
+    """A parsed declaration. Its `uri` is not canonical yet."""
 
     uri: str
     exclude: bool = False
 
 
 class DeclarationContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Context that decides the meaning of a declaration.
+    """Context for the parser of declarations.
 
-    `directory` is what relative paths refer to, absolute. `exists` says whether such a path, as it stands, names
-    something. `built_in` are the schemes that no file name can take; `schemes` gives these and all others.
+    `directory` is the absolute base of relative paths. `exists` says whether a path, taken literally, exists.
+    `built_in` are the schemes that win over file names; `schemes` returns these and all others.
     """
 
     directory: str
@@ -196,30 +196,30 @@ class DeclarationContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def scheme_of(uri: str) -> str:
-    """Return the scheme of `uri` in lower case, up to a `+`; empty where there is none.
+    """Return the scheme of `uri` in lower case, up to a `+`; empty without one.
 
-    It is `mcp` for `mcp+server+x://…`; the server's name may have characters that no scheme has.
+    It is `mcp` for `mcp+server+x://…`, whose server name may have characters that are not valid in a scheme.
     """
     match = _SCHEME.match(uri)
     return (match[1] or match[2]).partition("+")[0].lower() if match else ""
 
 
 def parse(text: str, around: DeclarationContext) -> ParsedDeclaration:
-    """Read what a user wrote: a URI with a scheme, a path, or a glob; after `!` what is not to be attached.
+    """Parse a declaration: a URI, a path or a glob; with `!` before it, an exclude.
 
-    A path that exists as it stands is that path, whatever it contains. An excluded name without a slash stands for
-    everything of that name at any depth, as in an ignore file; `!./name` is one path. The id of a conversation stands
-    for its `jp` URI, as in the original: `jp-c17800836875?u,a:0..3`.
+    An existing path is taken literally, whatever it contains. An excluded name without a slash matches that name at
+    any depth, as in an ignore file; `!./name` is one path. A conversation id is short for its `jp` URI, as in JP:
+    `jp-c17800836875?u,a:0..3`.
 
     Raises:
-        AttachmentError: it is empty, `-`, or begins with a scheme that is not known.
+        AttachmentError: `text` is empty or `-`, or its scheme is unknown.
     """
     exclude = text.startswith("!")
     body = text.removeprefix("!")
     if not body or "\0" in body:
         raise AttachmentError(f"{text!r} is not an attachment", hint="Give a path, a glob or a URI.")
     if body == "-":
-        hint = "Pipe it: `command | jp query …` reads standard input as a part of the question."
+        hint = "Pipe it: `command | jp query …` adds standard input to the question."
         raise AttachmentError(f"{text!r} is not an attachment", hint=hint)
     if _is_uri(body, text, around):
         return _read_uri(body, exclude=exclude)
@@ -241,7 +241,7 @@ def _is_uri(body: str, text: str, around: DeclarationContext) -> bool:
         return True
     if _WINDOWS.match(body):
         hint = "On WSL, 'C:\\x' is '/mnt/c/x'."
-        raise AttachmentError(f"{text!r} is a path of Windows, which jp does not run on", hint=hint)
+        raise AttachmentError(f"{text!r} is a path of Windows, which jp does not support", hint=hint)
     known = f"Known schemes: {', '.join(schemes)}."
     hint = known if "://" in body else f"{known} A file with a colon in its name is written {'./' + body!r}."
     raise AttachmentError(f"{text!r} has the scheme {scheme!r}, which is not known", hint=hint)
@@ -255,7 +255,7 @@ def _read_uri(body: str, *, exclude: bool) -> ParsedDeclaration:
 
 
 def _conversation_uri(name: str, selector: str | None) -> str:
-    """Return the URI for an id that stands alone: what follows it is a selector, unless it names its parameter."""
+    """Return the URI of a conversation id. `selector` may be a selector or a whole query."""
     if not selector:
         return f"jp:{name}"
     is_query = selector == "raw" or "=" in selector or "&" in selector
@@ -274,7 +274,7 @@ def _path_uri(path: str, around: DeclarationContext, *, any_depth: bool) -> str:
 
 
 def _escaped(path: str) -> str:
-    """`path` with its wildcards, as the path of a URI."""
+    """Return `path` as the path of a URI, with its wildcards."""
     return path.replace("%", "%25").replace("#", "%23")
 
 
@@ -286,9 +286,9 @@ class ResourceCopy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest request that a declaration was resolved for: everything that it declares, everything it brought.
+    """The newest request with a declaration: all its declarations, and the URIs of its resources.
 
-    There is no `turn` where a declaration counts as delivered because a conversation of the original JP made it.
+    `turn` is None for a conversation of JP, whose declarations count as delivered.
     """
 
     turn: int | None
@@ -297,19 +297,19 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def excludes(self) -> tuple[str, ...]:
-        """Return the excludes that took part, without their `!`."""
+        """Return the excludes of the request, without `!`."""
         return tuple(text[1:] for text in self.declarations if text.startswith("!"))
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
-    """`deliveries` by declaration, `copies` by URI: also those that a tool delivered since."""
+    """Delivered attachments of a conversation: `deliveries` by declaration, `copies` by URI, also those of tools."""
 
     deliveries: Mapping[str, Delivery]
     copies: Mapping[str, ResourceCopy]
 
 
 def history_of(entries: Sequence[AnyEntry]) -> History:
-    """Return the history of a stream. What was undone is no part of it."""
+    """Return the history of a stream, without turns that were undone."""
     gone = undone(entries)
     deliveries: dict[str, Delivery] = {}
     copies: dict[str, ResourceCopy] = {}
@@ -327,7 +327,7 @@ def history_of(entries: Sequence[AnyEntry]) -> History:
 
 
 def assumed_declarations(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
-    """Return the declarations that an original's directory made and no request of it names: they count as delivered."""
+    """Return the declarations of a conversation of JP that no request names; they count as delivered."""
     match entries:
         case [Header(original=Original(attachments=attachments)), *_]:
             return attachments
@@ -343,10 +343,10 @@ def _resources_of(entry: Event) -> Iterator[Resource]:
 
 
 def attributed_uris(declaration: str, delivery: Delivery) -> tuple[str, ...]:
-    """Return which of the URIs that a request brought came of `declaration`, of a scheme whose URIs say what they name.
+    """Return the URIs of a delivery that belong to `declaration`; not for `file` declarations.
 
-    The log does not say. These are its own URI and those of its parts, else the one that it adds parameters to, else
-    what of its scheme can be nobody else's.
+    The log does not record this. They are its own URI and those of its parts, else the URI that it adds parameters
+    to, else the URIs of its scheme that belong to no other declaration.
     """
     others = [text for text in delivery.declarations if text != declaration and not text.startswith("!")]
     free = [uri for uri in delivery.uris if uri not in others]
@@ -355,7 +355,7 @@ def attributed_uris(declaration: str, delivery: Delivery) -> tuple[str, ...]:
     if own:
         return own
     scheme = scheme_of(declaration)
-    return tuple(uri for uri in free if scheme_of(uri) == scheme and not _is_anybodys(uri, others))
+    return tuple(uri for uri in free if scheme_of(uri) == scheme and not _belongs_to_any(uri, others))
 
 
 def _is_part(uri: str, whole: str) -> bool:
@@ -367,5 +367,5 @@ def _is_plainer(uri: str, declaration: str) -> bool:
     return declaration.startswith((f"{uri}?", f"{uri}&"))
 
 
-def _is_anybodys(uri: str, declarations: Iterable[str]) -> bool:
+def _belongs_to_any(uri: str, declarations: Iterable[str]) -> bool:
     return any(_is_part(uri, text) or _is_plainer(uri, text) for text in declarations)

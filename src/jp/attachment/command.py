@@ -23,13 +23,13 @@ _SHORT = re.compile(r"[^\s?'\"\\]+\?(?:arg|description)=")
 _DESCRIPTION = "?description="
 _OF_A_SHELL = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "&>"})
 
-# What neither ends a value nor means a space in a query.
+# Characters that neither end a value nor encode a space in a query.
 _SAFE = "/@:,=!$*();'"
 _SAFE_PROGRAM = "/@:,=+"
 
 
 class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A command. Bytes that are not UTF-8 are surrogates, as in `os.fsdecode`."""
+    """A command line. Bytes that are not UTF-8 are surrogates, as in `os.fsdecode`."""
 
     program: str
     arguments: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def uri(self) -> str:
-        """`cmd://PROGRAM?arg=A&arg=B`: what is run. Two commands that run the same have the same."""
+        """Return `cmd://PROGRAM?arg=A&arg=B`, the same for all spellings of one command."""
         return _uri(self.program, [("arg", argument) for argument in self.arguments])
 
     @property
@@ -53,7 +53,7 @@ class CommandLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def typed(self) -> str:
-        """Return the command as one would type it into a shell; for people."""
+        """Return the command as typed into a shell, for display."""
         from shlex import join
 
         return join(self.words).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -69,18 +69,18 @@ def _encoded(text: str, safe: str) -> str:
 
 
 def parse_command(uri: str) -> CommandLine:
-    """Read a command.
+    """Parse a `cmd` URI.
 
-    `cmd:git diff --cached` is split into words as a shell does it, and nothing else of a shell happens: no `$`, no
-    `*`, no pipe. `?description=…` at its end describes it. `cmd://git?arg=diff&arg=--cached&description=…` gives each
-    argument as it is, percent-encoded, `+` for a space; `cmd:git?arg=…` is short for it.
+    `cmd:git diff --cached` is split into words as in a shell, without its other features (`$`, `*`, pipes), and may
+    end in `?description=…`. `cmd://git?arg=diff&arg=--cached&description=…` has each argument percent-encoded, with
+    `+` for a space; `cmd:git?arg=…` is short for it.
 
     Raises:
-        AttachmentError: it is malformed, names no program, or asks for a shell.
+        AttachmentError: `uri` is malformed, names no program, or needs a shell.
     """
     body = _SCHEME.sub("", uri, count=1) if _SCHEME.match(uri) else None
     if body is None:
-        raise _malformed(uri, "is no command")
+        raise _malformed(uri, "is not a command")
     if body.startswith("//"):
         command = _exact(uri, body[2:])
     elif _SHORT.match(body):
@@ -90,7 +90,7 @@ def parse_command(uri: str) -> CommandLine:
     if not command.program.strip("/"):
         raise _malformed(uri, "names no program")
     if any("\0" in word for word in command.words):
-        raise _malformed(uri, "has a zero byte, which no argument can hold")
+        raise _malformed(uri, "has a zero byte, which no argument can contain")
     return command
 
 
@@ -111,7 +111,7 @@ def _exact(uri: str, body: str) -> CommandLine:
         elif name == "description":
             description = decoded
         else:
-            raise _malformed(uri, f"has the parameter {name!r}, and a command only knows 'arg' and 'description'")
+            raise _malformed(uri, f"has the parameter {name!r}, and a command has only 'arg' and 'description'")
     return CommandLine(
         program=unquote(program, errors="surrogateescape"), arguments=tuple(arguments), description=description.strip()
     )
@@ -133,26 +133,26 @@ def _words(uri: str, body: str) -> CommandLine:
 
 
 def _ends_command(word: str, typed: str) -> bool:
-    """Return whether a shell would begin another command after `word`, as it was typed, without quotes."""
+    """Return whether `word` was typed with a `;` that ends a command in a shell."""
     return word.endswith(";") and f"{word} " in typed
 
 
 AT_ONCE = 4
-"""Most programs that run at the same time."""
+"""Maximum number of programs that run concurrently."""
 
 _slots = Slots("command", AT_ONCE)
 
-_PIPE = "Pipe what it prints instead: `command | jp query …`."
+_PIPE = "Pipe its output instead: `command | jp query …`."
 
 
 class CommandHandler:
-    """`cmd`: a program and its arguments, run in the workspace's root without a shell, an input or a terminal."""
+    """The handler of `cmd`: a program, run in the workspace's root without a shell, an input or a terminal."""
 
     def __init__(self, limits: ProcessLimits | None = None) -> None:
         self._limits = limits
 
     def canonical(self, uri: str, context: ResolveContext) -> str:
-        """`cmd://PROGRAM?arg=…`. See `parse_command`.
+        """Return `cmd://PROGRAM?arg=…`. See `parse_command`.
 
         Raises:
             AttachmentError: `uri` is malformed.
@@ -162,10 +162,10 @@ class CommandHandler:
     async def resolve(
         self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
     ) -> Resolution:
-        """Run it. An exit code that is not 0 is content like any other.
+        """Run the program. Its exit code is part of the resource, also if it is not 0.
 
         Raises:
-            AttachmentError: it cannot be started, does not end in time, or prints too much or what is no text.
+            AttachmentError: the program does not start, does not end in time, or prints too much or no text.
         """
         from jp.process.guardian import OutputLimits, ProcessLimits, Program, run
 
@@ -192,16 +192,16 @@ class CommandHandler:
 
 
 def _environment(environment: Mapping[str, str], directory: str, context: ResolveContext) -> dict[str, str]:
-    """Return what the program gets. Nothing in it takes a lock that another `git` waits for."""
+    """Return the environment of the program, in which `git` takes no optional locks."""
     passed = child_environment(environment, cwd=str(context.cwd.absolute()), directory=directory)
     return {**passed, "GIT_OPTIONAL_LOCKS": "0"}
 
 
 def _path(command: CommandLine, directory: str, environment: Mapping[str, str]) -> str:
-    """Return where the program lies.
+    """Return the path of the program.
 
     Raises:
-        AttachmentError: nowhere.
+        AttachmentError: there is no such program.
     """
     name = command.program
     path = find_program(name, directory, environment)
@@ -209,9 +209,7 @@ def _path(command: CommandLine, directory: str, environment: Mapping[str, str]) 
         return path
     if os.path.lexists(f"{directory}/{name}"):
         raise AttachmentError(f"there is no command {name!r}", hint=f"The file in the workspace is './{name}'.")
-    raise AttachmentError(
-        f"there is no command {name!r}", hint="Check its name; aliases of a shell are not known here."
-    )
+    raise AttachmentError(f"there is no command {name!r}", hint="Check its name; aliases of a shell are not available.")
 
 
 def _not_started(command: CommandLine, path: str, error: OSError) -> AttachmentError:
@@ -219,7 +217,7 @@ def _not_started(command: CommandLine, path: str, error: OSError) -> AttachmentE
     if os.path.isdir(path):  # noqa: PTH112 - text
         return AttachmentError(f"{name!r} is a directory", hint="Name a program in it, or attach it without 'cmd:'.")
     if isinstance(error, FileNotFoundError):
-        hint = "Its path begins at the workspace's root, and '~' means nothing: there is no shell."
+        hint = "Its path is relative to the workspace's root, and without a shell '~' is not expanded."
         return AttachmentError(f"there is no command {name!r}", hint=hint)
     reason = error.strerror or str(error)
     remedy = f"Make it executable: `chmod +x {name}`." if isinstance(error, PermissionError) else "Try it in a shell."
@@ -239,16 +237,16 @@ def _resolution(command: CommandLine, ended: ProcessResult) -> Resolution:
     sections = [f"<command>{command.typed}</command>", f"<exit_code>{exit_code_text(ended.exit_code)}</exit_code>"]
     if ended.exit_code:
         notices.append(
-            f"{command.typed!r} ended with exit code {exit_code_text(ended.exit_code)}; what it printed is attached"
+            f"{command.typed!r} ended with exit code {exit_code_text(ended.exit_code)}; its output is attached"
         )
     for name, captured in (("stdout", ended.stdout), ("stderr", ended.stderr)):
         data = captured.head + captured.tail
         if b"\0" in data:
-            message = f"{command.typed!r} prints what is no text"
+            message = f"{command.typed!r} prints binary data"
             raise AttachmentError(message, hint="Let it write a file, and attach that.")
         text = data.decode("utf-8", "replace")
         if text.encode() != data:
-            notices.append(f"what {command.typed!r} prints is not valid UTF-8; what does not fit was replaced")
+            notices.append(f"the output of {command.typed!r} is not valid UTF-8; invalid bytes were replaced")
         if text:
             end = "" if text.endswith("\n") else "\n"
             sections.append(f"<{name}>\n{text}{end}</{name}>")

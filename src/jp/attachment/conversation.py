@@ -46,7 +46,7 @@ from jp.errors import JpError
 Content = Literal["assistant", "user", "reasoning", "tools"]
 
 CONTENTS: tuple[Content, ...] = ("assistant", "user", "reasoning", "tools")
-"""Everything that can be selected of a turn, in the canonical order."""
+"""The contents of a turn that can be selected, in canonical order."""
 
 _BY_NAME: dict[str, tuple[Content, ...]] = {
     **{name: (name,) for name in CONTENTS},
@@ -56,7 +56,7 @@ _BY_NAME: dict[str, tuple[Content, ...]] = {
 }
 
 Raw = Literal["no", "entries", "all"]
-"""Raw output: entries as stored, with `all` after metadata and base configuration."""
+"""Raw output: entries as stored; `all` puts metadata and base configuration before them."""
 
 _URI = re.compile(r"jp:(?://)?(?:jp-c)?(?P<digits>[0-9]{1,18})/?(?:\?(?P<query>.*))?", re.IGNORECASE | re.DOTALL)
 _BOUND = r"(-?[0-9]{1,9})"
@@ -66,18 +66,18 @@ _IS_RANGE = re.compile(r"[0-9.-]+")
 
 FORMS = "Write 'jp:ID', or 'jp:ID?select=CONTENT:TURNS', such as 'jp:jp-c17800836875?select=user,assistant:0..3'."
 _CONTENT_FORMS = "CONTENT is a list of 'user', 'assistant', 'reasoning' and 'tools', or '*' for all of them."
-_TURN_FORMS = "TURNS is N, A..B, A.., ..B or '..', counted from 0; '-N' stands for the last N turns."
+_TURN_FORMS = "TURNS is N, A..B, A.., ..B or '..', counted from 0; '-N' is the last N turns."
 
 
 class TurnRange(msgspec.Struct, frozen=True):
-    """Turns by their numbers, 0-based, inclusive. A negative bound counts the turns that stand, from the end."""
+    """An inclusive range of turn numbers, from 0. A negative bound counts from the last turn that is not undone."""
 
     start: int
     end: int
 
     @property
     def text(self) -> str:
-        """Return the one way to write it."""
+        """Return the canonical text."""
         if self.end == -1 and self.start < 0:
             return str(self.start)
         if self.start == self.end:
@@ -85,7 +85,7 @@ class TurnRange(msgspec.Struct, frozen=True):
         return f"{self.start or ''}..{'' if self.end == -1 else self.end}"
 
     def of(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Return those of `numbers`, the turns that stand in their order, that lie in the range."""
+        """Return the `numbers`, which are sorted, that are in the range."""
         if not numbers:
             return ()
         start = self.start if self.start >= 0 else numbers[max(self.start, -len(numbers))]
@@ -96,7 +96,7 @@ class TurnRange(msgspec.Struct, frozen=True):
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """A `jp` URI taken apart. `digits` are those of an id, or its beginning; `contents` has the canonical order."""
+    """A parsed `jp` URI. `digits` are those of an id or the beginning of one; `contents` has canonical order."""
 
     digits: str
     contents: tuple[Content, ...] = ("assistant",)
@@ -105,13 +105,13 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Contents and turns as a selector."""
+        """Return contents and turns as a selector."""
         names = "*" if self.contents == CONTENTS else ",".join(name[0] for name in self.contents)
         return f"{names}:{self.turns.text}"
 
     @property
     def uri(self) -> str:
-        """Return the canonical URI; what is the default is left out."""
+        """Return the canonical URI, without defaults."""
         default = Selection(digits=self.digits).text
         select = [] if self.text == default else [f"select={self.text}"]
         raw = {"no": [], "entries": ["raw"], "all": ["raw=all"]}[self.raw]
@@ -120,12 +120,12 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_selection(uri: str) -> Selection:
-    """Take `uri` apart: `jp:jp-c17800836875?select=u,a:0..3&raw`, also with `//` after the scheme.
+    """Parse a URI such as `jp:jp-c17800836875?select=u,a:0..3&raw`, also with `//` after the scheme.
 
-    The selector is the original's, but that turns count from 0 as everywhere in jp.
+    The selector is that of JP, but turns count from 0 as everywhere in jp.
 
     Raises:
-        AttachmentError: it is malformed.
+        AttachmentError: `uri` is malformed.
     """
     match = _URI.fullmatch(uri)
     if match is None:
@@ -150,8 +150,8 @@ def _with(selection: Selection, uri: str, name: str, value: str | None) -> Selec
     if name == "raw" and (value or "") in {"", "all"}:
         return msgspec.structs.replace(selection, raw="all" if value else "entries")
     written = name if value is None else f"{name}={value}"
-    hint = "'select=CONTENT:TURNS', 'raw' and 'raw=all' are understood."
-    raise AttachmentError(f"{uri!r} has {written!r}, which is not understood", hint=hint)
+    hint = "'select=CONTENT:TURNS', 'raw' and 'raw=all' are supported."
+    raise AttachmentError(f"{uri!r} has {written!r}, which is not supported", hint=hint)
 
 
 def _selector(text: str, uri: str) -> tuple[tuple[Content, ...], TurnRange]:
@@ -193,7 +193,7 @@ _LINE_FEED = "\n"
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
-    """A selection and its source. `load` reads stored content, and only what is shown is read."""
+    """Selected turns. `load` reads stored content; only content that is shown is loaded."""
 
     turns: Sequence[Turn]
     contents: Collection[Content]
@@ -201,7 +201,7 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def markdown(excerpt: Excerpt) -> Iterator[str]:
-    """Yield the turns that have something of what is wanted, in pieces. Attached content is named, not repeated."""
+    """Yield the Markdown of turns with selected contents, in pieces. Attached resources are only named."""
     shown: set[tuple[str, str]] = set()
     for turn in excerpt.turns:
         pieces = _TurnFormatter(turn, excerpt, shown).pieces()
@@ -213,51 +213,51 @@ def markdown(excerpt: Excerpt) -> Iterator[str]:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """`text` as a code block that nothing in it can end."""
+    """Return `text` as a code block whose fence is longer than any in it."""
     longest = max(map(len, _BACKTICKS.findall(text)), default=0)
     fence = "`" * max(longest + 1, _SHORTEST_FENCE)
     return f"{fence}{language}\n{text.rstrip(_LINE_FEED)}\n{fence}\n"
 
 
 class _TurnFormatter:
-    """Shows one turn. `shown` is what of resources the excerpt holds already."""
+    """Formats one turn. `shown` are the resources that the excerpt has already."""
 
     def __init__(self, turn: Turn, excerpt: Excerpt, shown: set[tuple[str, str]]) -> None:
         self._turn = turn
-        self._wanted = excerpt.contents
+        self._selected = excerpt.contents
         self._load = excerpt.load
         self._shown = shown
         self._names = {entry.id: entry.name for entry in turn.entries if isinstance(entry, ToolCallRequest)}
         self._speaker = ""
-        self._message = ""  # what is not shown yet: the next attempt may go on with it
+        self._message = ""  # not shown yet, as the next attempt may continue it
         self._is_cut = False
 
     def pieces(self) -> Iterator[str]:
         for cycle in cycles_of(self._turn):
-            if "user" in self._wanted:
+            if "user" in self._selected:
                 for request in cycle.requests:
                     yield from self._request(request)
             for attempt in cycle.attempts:
                 yield from self._attempt(attempt)
-            if "tools" in self._wanted:
+            if "tools" in self._selected:
                 for response in cycle.responses:
                     yield from self._response(response)
-        yield from self._said()
+        yield from self._pending()
 
     def _heading(self, speaker: str) -> Iterator[str]:
         if self._speaker != speaker:
             self._speaker = speaker
             yield f"\n### {speaker}\n"
 
-    def _said(self) -> Iterator[str]:
-        """Yield the message that was held back."""
+    def _pending(self) -> Iterator[str]:
+        """Yield the message that is not shown yet."""
         message, self._message, self._is_cut = self._message, "", False
-        if "assistant" in self._wanted and not is_blank(message):
+        if "assistant" in self._selected and not is_blank(message):
             yield from self._heading("Assistant")
             yield f"\n{message.strip(_LINE_FEED)}\n"
 
     def _request(self, request: ChatRequest) -> Iterator[str]:
-        yield from self._said()
+        yield from self._pending()
         yield from self._heading(f"User: {_line(request.author)}" if request.author else "User")
         yield f"\n{request.content.strip(_LINE_FEED)}\n"
         if request.resources:
@@ -265,14 +265,14 @@ class _TurnFormatter:
             yield f"\nAttached: {names}\n"
 
     def _attempt(self, attempt: Attempt) -> Iterator[str]:
-        """Yield what a model produced; calls of an attempt that failed never ran, and what was refused nobody saw."""
+        """Yield the model's output, without calls of a failed attempt, which never ran, and without refused output."""
         finish = None if attempt.end is None else attempt.end.finish
         if finish == "refused":
             return
         for answer in attempt.answers:
             if isinstance(answer, ChatResponse):
                 yield from self._answer(answer)
-            elif "tools" in self._wanted and finish != "error":
+            elif "tools" in self._selected and finish != "error":
                 yield from self._call(answer)
         last = attempt.answers[-1] if attempt.answers else None
         is_message = isinstance(last, ChatResponse) and last.message is not None
@@ -280,27 +280,27 @@ class _TurnFormatter:
 
     def _answer(self, answer: ChatResponse) -> Iterator[str]:
         if answer.reasoning is not None:
-            if "reasoning" in self._wanted and not is_blank(answer.reasoning):
-                yield from () if self._is_cut else self._said()
+            if "reasoning" in self._selected and not is_blank(answer.reasoning):
+                yield from () if self._is_cut else self._pending()
                 yield from self._heading("Reasoning")
                 yield f"\n{answer.reasoning.strip(_LINE_FEED)}\n"
         elif answer.message is not None:
-            yield from () if self._is_cut else self._said()
+            yield from () if self._is_cut else self._pending()
             self._message, self._is_cut = self._message + answer.message, False
-        elif answer.data is not msgspec.UNSET and "assistant" in self._wanted:
-            yield from self._said()
+        elif answer.data is not msgspec.UNSET and "assistant" in self._selected:
+            yield from self._pending()
             yield from self._heading("Assistant")
             yield "\n" + fenced(_json(answer.data), "json")
 
     def _call(self, call: ToolCallRequest) -> Iterator[str]:
-        yield from self._said()
+        yield from self._pending()
         yield from self._heading(f"Call of {_code(call.name)}")
         self._speaker = ""
         arguments = call.arguments if isinstance(call.arguments, str) else _json(call.arguments)
         yield "\n" + fenced(arguments, "json")
 
     def _response(self, response: ToolCallResponse) -> Iterator[str]:
-        yield from self._said()
+        yield from self._pending()
         name = self._names.get(response.request, "a tool")
         yield from self._heading(f"{'Error' if response.is_error else 'Result'} of {_code(name)}")
         self._speaker = ""
@@ -329,7 +329,7 @@ class _TurnFormatter:
 
 
 def _may_be_text(carrier: Carrier) -> bool:
-    """Return whether it is worth reading: what has no characters is a picture."""
+    """Return whether the content may be text; a stored one without a number of characters is not."""
     if isinstance(content_of(carrier), TextContent):
         return True
     return getattr(carrier, "chars", None) is not None
@@ -351,18 +351,18 @@ def _json(value: object) -> str:
 
 
 def entries(excerpt: Excerpt) -> Iterator[str]:
-    """Yield the entries of the turns that are wanted, one on each line.
+    """Yield the selected entries, one a line.
 
-    Of a provider's opaque `metadata` nothing is kept: it may hold the reasoning that was not asked for, and serves
-    nobody but that provider. The content of attached resources stays where it is stored.
+    A provider's opaque `metadata` is removed: it may contain reasoning that was not selected. Attached resources are
+    not loaded.
     """
     for turn in excerpt.turns:
         for entry in turn.entries:
-            if _is_wanted(entry, excerpt.contents):
+            if _is_selected(entry, excerpt.contents):
                 yield encode(_plain(entry, excerpt.load)).decode() + "\n"
 
 
-def _is_wanted(entry: Event, wanted: Collection[Content]) -> bool:
+def _is_selected(entry: Event, wanted: Collection[Content]) -> bool:
     match entry:
         case ChatRequest():
             return "user" in wanted
@@ -390,9 +390,9 @@ _LIST = "List the conversations with `jp conversation ls`."
 
 
 class StoredConversation(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation as it is stored, with every turn that may be attached. `modified` is RFC 3339, UTC.
+    """A stored conversation with all turns that can be attached. `modified` is in RFC 3339, UTC.
 
-    `load` reads content from the blob store. `metadata` is what its file says.
+    `load` reads content from the blob store. `metadata` is that of its file.
     """
 
     title: str
@@ -403,7 +403,7 @@ class StoredConversation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConversationReader(Protocol):
-    """Reads the conversations of a workspace. Reading blocks, and is done in a thread."""
+    """Reads the conversations of a workspace. Its methods block, and are called in a thread."""
 
     def ids(self) -> Collection[str]:
         """Return the ids of all conversations, such as `jp-c17800836875`.
@@ -414,15 +414,15 @@ class ConversationReader(Protocol):
         ...
 
     def read(self, conversation: str) -> StoredConversation:
-        """Return the conversation with this id; of the one that a turn is being taken in, only the turns before it.
+        """Return the conversation with this id; of the current one, only the turns before the current turn.
 
         Raises:
-            JpError: it is gone, or cannot be read.
+            JpError: it does not exist, or is not readable.
         """
         ...
 
     def base_config(self, conversation: str) -> JsonObject:
-        """Return the configuration that it was created with.
+        """Return the configuration with which it was created.
 
         Raises:
             JpError: it cannot be read.
@@ -431,16 +431,16 @@ class ConversationReader(Protocol):
 
 
 class ConversationHandler:
-    """`jp`: the selected turns of a conversation, as Markdown or as they are stored. Nothing of it is compacted."""
+    """The handler of `jp`: selected turns of a conversation, as Markdown or as stored, without compaction."""
 
     def __init__(self, reader: ConversationReader) -> None:
         self._reader = reader
 
     def canonical(self, uri: str, context: ResolveContext) -> str:
-        """Return the whole id where the beginning of one is given, and the selector in its shortest form.
+        """Return the URI with the whole id and the shortest selector.
 
         Raises:
-            AttachmentError: `uri` is malformed, or several ids begin so.
+            AttachmentError: `uri` is malformed, or several ids begin with its digits.
         """
         selection = parse_selection(uri)
         found = self._matching(selection, uri)
@@ -448,7 +448,7 @@ class ConversationHandler:
         return msgspec.structs.replace(selection, digits=digits).uri
 
     def _matching(self, selection: Selection, written: str) -> list[str]:
-        """Return the digits of the only id that is meant, nothing where there is none."""
+        """Return the digits of the selected id; none if there is no such conversation."""
         try:
             digits = [conversation.removeprefix("jp-c") for conversation in self._reader.ids()]
         except JpError as error:
@@ -466,10 +466,10 @@ class ConversationHandler:
     async def resolve(
         self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
     ) -> Resolution:
-        """Read in a thread of its own: a log may be large.
+        """Read the conversation in a thread, as a log may be large.
 
         Raises:
-            AttachmentError: see the port.
+            AttachmentError: see `AttachmentHandler.resolve`.
         """
         exclude = next((exclude for exclude in excludes if exclude.uri == declaration.uri), None)
         if exclude is not None:
@@ -512,7 +512,7 @@ class ConversationHandler:
         )
 
     def _head(self, stored: StoredConversation, selection: Selection, conversation: str) -> str:
-        """Return what comes before the turns."""
+        """Return the text before the turns."""
         if selection.raw == "no":
             title = f"# {' '.join(stored.title.split())}\n\n" if stored.title else ""
             return f"{title}Turns of the conversation {conversation}.\n"
@@ -527,26 +527,26 @@ def _failure(written: str, error: JpError) -> AttachmentError:
 
 
 def _excerpt(stored: StoredConversation, selection: Selection, conversation: str, written: str) -> Excerpt:
-    """Return the turns that are selected; what was undone does not stand.
+    """Return the selected turns that are not undone.
 
     Raises:
         AttachmentError: there is no such turn.
     """
     gone = undone(stored.entries)
-    standing = [turn for turn in turns_of(stored.entries) if turn.id not in gone]
-    if not standing:
+    present = [turn for turn in turns_of(stored.entries) if turn.id not in gone]
+    if not present:
         message = f"{written!r}: the conversation {conversation!r} has no turn that could be attached"
         raise AttachmentError(message, hint=f"A turn cannot attach itself. {_LIST}")
-    chosen = set(selection.turns.of([turn.number for turn in standing]))
+    chosen = set(selection.turns.of([turn.number for turn in present]))
     if not chosen:
         message = f"{written!r}: the conversation {conversation!r} has no turns {selection.turns.text!r}"
-        raise AttachmentError(message, hint=f"Its turns are {standing[0].number} to {standing[-1].number}.")
-    turns = [turn for turn in standing if turn.number in chosen]
+        raise AttachmentError(message, hint=f"Its turns are {present[0].number} to {present[-1].number}.")
+    turns = [turn for turn in present if turn.number in chosen]
     return Excerpt(turns=turns, contents=selection.contents, load=stored.load)
 
 
 def _pieces(head: str, excerpt: Excerpt, selection: Selection) -> Iterator[str]:
-    """Yield the whole text; nothing where the turns have nothing of what is selected."""
+    """Yield the whole text; nothing if the turns have none of the selected contents."""
     pieces = markdown(excerpt) if selection.raw == "no" else entries(excerpt)
     first = next(pieces, None)
     if first is not None:
@@ -559,7 +559,7 @@ def _bounded(pieces: Iterable[str], declaration: Declaration, context: ResolveCo
     """Return the pieces as one text.
 
     Raises:
-        AttachmentError: they are more than one resource may have.
+        AttachmentError: the text has more than the maximum of one resource.
     """
     taken: list[str] = []
     size = 0

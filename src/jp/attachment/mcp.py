@@ -17,10 +17,10 @@ _FORM = "It is written mcp+SERVER+URI, as in 'mcp+notes+memo://today'."
 
 
 class ResourceReader(Protocol):
-    """Has servers read resources. A server is started where it does not run."""
+    """Reads resources of servers. A server that does not run is started."""
 
     async def read(self, server: str, uri: str) -> tuple[Resource, ...]:
-        """Return what `server` has under its `uri`.
+        """Return the resources of `server` at `uri`.
 
         Raises:
             JpError: there is no such server, it does not start, or it has no such resource.
@@ -28,25 +28,25 @@ class ResourceReader(Protocol):
         ...
 
     async def listed_resources(self, server: str) -> tuple[str, ...]:
-        """Some URIs that `server` lists, as jp knows them.
+        """Return some canonical URIs that `server` lists.
 
         Raises:
-            JpError: there is no such server, it does not start, or it does not say.
+            JpError: there is no such server, it does not start, or the request failed.
         """
         ...
 
 
 class McpHandler:
-    """`mcp`: the texts, pictures and PDF documents that a server gives for a URI."""
+    """The handler of `mcp`: texts, pictures and PDF documents of an MCP server."""
 
     def __init__(self, reader: ResourceReader) -> None:
         self._reader = reader
 
     def canonical(self, uri: str, context: ResolveContext) -> str:
-        """Return the URI as it is: what follows the server's name is the server's own.
+        """Return the URI unchanged: the part after the server's name belongs to the server.
 
         Raises:
-            AttachmentError: it names no server, or nothing that it has.
+            AttachmentError: `uri` names no server, or no resource.
         """
         del context
         parts = split_uri(uri)
@@ -57,10 +57,10 @@ class McpHandler:
     async def resolve(
         self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
     ) -> Resolution:
-        """Have the server read it.
+        """Read the resources from the server.
 
         Raises:
-            AttachmentError: see the port; the message names the server.
+            AttachmentError: see `AttachmentHandler.resolve`.
         """
         exclude = next((exclude for exclude in excludes if exclude.uri == declaration.uri), None)
         if exclude is not None:
@@ -79,12 +79,12 @@ class McpHandler:
                 hint=error.hint or await self._hint(server),
             ) from error
         if not found:
-            message = f"{declaration.written!r}: the MCP server {server!r} gives nothing for it"
+            message = f"{declaration.written!r}: the MCP server {server!r} has nothing at this URI"
             raise AttachmentError(message, hint=await self._hint(server))
         return Resolution(resources=tuple(_checked(item, declaration, context) for item in found))
 
     async def _hint(self, server: str) -> str:
-        """Return what the server has, if it says."""
+        """Return some resources of the server as a hint, if it lists any."""
         try:
             uris = await self._reader.listed_resources(server)
         except JpError:
@@ -93,7 +93,7 @@ class McpHandler:
 
 
 def _checked(resource: Resource, declaration: Declaration, context: ResolveContext) -> Resource:
-    """Return a resource that can be attached, of the type that its content has where it is of another one."""
+    """Return a resource that can be attached, with the type of its content."""
     name = resource.uri.split("+", 2)[-1]
     size = size_in_bytes(resource)
     if size > context.max_bytes:

@@ -99,7 +99,7 @@ class BinaryMedia(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnsupportedMedia(msgspec.Struct, frozen=True, kw_only=True):
-    """Anything else. `reason` says how it differs from text: `… is {reason}`."""
+    """Other content. `reason` completes `… is {reason}`."""
 
     reason: str
     hint: str
@@ -118,12 +118,12 @@ def signature(head: bytes) -> str | None:
 
 
 def may_be_sent(head: bytes) -> bool:
-    """Return whether a file that begins with `head` may be text, a picture or a PDF."""
+    """Return whether a file with the first bytes `head` may be text, a picture or a PDF."""
     return signature(head) is not None or b"\0" not in head or _encoding(head) is not None
 
 
 def is_kept_byte_by_byte(head: bytes) -> bool:
-    """Return whether the snapshot of a file that begins with `head` has its bytes: other encodings become UTF-8."""
+    """Return whether a copy of a file with these first bytes keeps them; UTF-16 and UTF-32 become UTF-8."""
     return signature(head) is not None or _encoding(head) is None
 
 
@@ -132,9 +132,9 @@ def _encoding(data: bytes) -> str | None:
 
 
 def identify(data: bytes, name: str) -> Media:
-    """Return what the whole content `data` of a file called `name` is.
+    """Return the media of the whole content `data` of a file with this `name`.
 
-    Text is UTF-8, a byte order mark kept as it stands, or UTF-16 and UTF-32 that begin with one.
+    Text is UTF-8, whose byte order mark is kept, or UTF-16 or UTF-32 with a byte order mark.
     """
     if (mime_type := signature(data)) is not None:
         return BinaryMedia(mime_type=mime_type)
@@ -172,21 +172,21 @@ SUPPORTED = "gzip, deflate"
 
 
 class UnsupportedEncodingError(Exception):
-    """An encoding that was not asked for. The text names it."""
+    """A content encoding that was not requested; its text names it."""
 
 
 class BoundError(Exception):
-    """There is more than the bound."""
+    """The content has more than the bound."""
 
 
 class DamagedError(Exception):
-    """It is not what it says, or breaks off."""
+    """The content does not match its encoding, or is incomplete."""
 
 
 class Unpacker:
-    """One body of a response, piece by piece.
+    """An incremental decoder of a body. `encoding` is the value of `Content-Encoding`.
 
-    `encoding` is the value of `Content-Encoding`. Both what comes in and what goes out have at most `max_bytes`.
+    Input and output have at most `max_bytes` each.
     """
 
     def __init__(self, encoding: str, max_bytes: int) -> None:
@@ -202,7 +202,7 @@ class Unpacker:
         self._inflate = None if name in {"", "identity"} else zlib.decompressobj(self._bits)
 
     def feed(self, data: bytes) -> bytes:
-        """Return the next piece, unpacked.
+        """Return the decoded next piece.
 
         Raises:
             BoundError: there is more than the bound.
@@ -211,7 +211,7 @@ class Unpacker:
         self._packed += len(data)
         data, self._held = self._held + data, b""
         if self._packed < len(_GZIP_MARK) and self._inflate is not None:
-            # One byte does not tell whether there is a header.
+            # A header has two bytes.
             self._held = data
             return b""
         pieces: list[bytes] = []
@@ -224,11 +224,11 @@ class Unpacker:
         return b"".join(pieces)
 
     def _step(self, data: bytes) -> tuple[bytes, bytes]:
-        """Something unpacked from `data`, and what is left of it."""
+        """Return some decoded output of `data`, and the rest of `data`."""
         if self._inflate is None:
             return data, b""
         if self._inflate.eof:
-            # Several gzip streams in a row are one body (RFC 1952 §2.2); anything else behind the end is padding.
+            # Several gzip members are one body (RFC 1952 §2.2); other data after the end is padding.
             if self._bits == _GZIP and len(data) < len(_GZIP_MARK):
                 self._held = data
                 return b"", b""
@@ -240,17 +240,17 @@ class Unpacker:
         except zlib.error:
             if self._bits != _ZLIB or self._unpacked:
                 raise DamagedError from None
-            # Half of the servers mean by `deflate` what has no header (RFC 9110 §8.4.1.2).
+            # Many servers send `deflate` without a zlib header (RFC 9110 §8.4.1.2).
             self._bits = _RAW
             self._inflate = zlib.decompressobj(_RAW)
             return b"", data
         return piece, self._inflate.unused_data or self._inflate.unconsumed_tail
 
     def close(self) -> None:
-        """Say that nothing comes any more.
+        """Check that the input is complete.
 
         Raises:
-            DamagedError: something is missing.
+            DamagedError: it is not.
         """
         if self._inflate is not None and self._packed and not self._inflate.eof:
             raise DamagedError
@@ -280,7 +280,7 @@ _TEXT = frozenset({
     "application/x-yaml", "application/xml", "application/xml-dtd", "application/yaml",
 })  # fmt: skip
 
-# What the web means by these names (WHATWG Encoding §4.2), where Python means less by them.
+# The web's meaning of these names (WHATWG Encoding §4.2), which have fewer characters in Python.
 _MEANT = {
     "ascii": "cp1252",
     "us-ascii": "cp1252",
@@ -304,13 +304,13 @@ _MEANT = {
     "x-mac-roman": "macintosh",
     "unicode": "utf-16",
 }
-# Python knows encodings that are none of text, and some that take forever.
+# Python has codecs that are not for text, and slow ones.
 _ENCODINGS = re.compile(
     r"utf-(?:8|16|32)(?:-[bl]e)?|cp\d+|iso8859-\d+|koi8-[rut]|mac-(?:roman|cyrillic)|gb18030|big5(?:hkscs)?"
     r"|euc_(?:jp|kr)|iso2022_(?:jp|kr)|johab|tis-620|hz"
 )
 
-_MARKS_CONTENT = (
+_WEB_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -329,7 +329,7 @@ class ContentType(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> Kind:
-        """Return what may be in it, before a byte of it was read."""
+        """Return the kind of content to expect."""
         name = self.mime_type
         if name in _HTML:
             return "html"
@@ -343,7 +343,7 @@ class ContentType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WebText(msgspec.Struct, frozen=True, kw_only=True):
-    """Text, decoded. `notices` say in words what was not as it should be: `… {notice}`."""
+    """Decoded text. `notices` complete `… {notice}`."""
 
     mime_type: str
     text: str
@@ -355,14 +355,14 @@ WebMedia = WebText | BinaryMedia | UnsupportedMedia
 
 
 def parse_content_type(header: str) -> ContentType:
-    """Read the value of a `Content-Type`."""
+    """Parse the value of `Content-Type`."""
     name, _, parameters = header.partition(";")
     charset = _CHARSET.search(parameters)
     return ContentType(mime_type=name.strip().lower()[:_LONGEST_TYPE], charset=charset[1].lower() if charset else "")
 
 
 def interpret(body: bytes, content_type: ContentType, name: str) -> WebMedia:
-    """Return what the whole `body` is; `name` is the last part of its path."""
+    """Return the media of a whole `body`; `name` is the last part of its path."""
     if (mime_type := signature(body)) is not None:
         return BinaryMedia(mime_type=mime_type)
     kind = content_type.kind
@@ -373,11 +373,11 @@ def interpret(body: bytes, content_type: ContentType, name: str) -> WebMedia:
         return unsupported(content_type)
     if kind == "unknown" and not (content_type.mime_type == "" and _HTML_START.match(body[:_HEAD])):
         return _identified(identify(body, name))
-    return _decoded_content(body, content_type, is_html=kind in {"html", "unknown"})
+    return _web_text(body, content_type, is_html=kind in {"html", "unknown"})
 
 
 def unsupported(content_type: ContentType) -> UnsupportedMedia:
-    """Return a type that cannot be attached."""
+    """Return the media for a type that cannot be attached."""
     return UnsupportedMedia(reason=f"of the type {content_type.mime_type!r}", hint=SUPPORTED_WEB_TYPES)
 
 
@@ -385,8 +385,8 @@ def _identified(media: Media) -> WebMedia:
     return WebText(mime_type=media.mime_type, text=media.text) if isinstance(media, TextMedia) else media
 
 
-def _decoded_content(body: bytes, content_type: ContentType, *, is_html: bool) -> WebMedia:
-    encoding, notices = _encoding_content(body, content_type, is_html=is_html)
+def _web_text(body: bytes, content_type: ContentType, *, is_html: bool) -> WebMedia:
+    encoding, notices = _web_encoding(body, content_type, is_html=is_html)
     if b"\0" in body and not encoding.startswith(("utf-16", "utf-32")):
         reason = f"binary, though its server says that it is {content_type.mime_type!r}"
         return UnsupportedMedia(reason=reason, hint=SUPPORTED_WEB_TYPES)
@@ -403,13 +403,13 @@ def _label(encoding: str) -> str:
     return "UTF-8" if encoding == "utf-8-sig" else encoding.upper()
 
 
-def _encoding_content(body: bytes, content_type: ContentType, *, is_html: bool) -> tuple[str, tuple[str, ...]]:
-    """Return the encoding as Python calls it, by mark, header, declaration; and notices."""
-    marked = next((encoding for mark, encoding in _MARKS_CONTENT if body.startswith(mark)), None)
+def _web_encoding(body: bytes, content_type: ContentType, *, is_html: bool) -> tuple[str, tuple[str, ...]]:
+    """Return Python's name of the encoding, from byte order mark, header or declaration; and notices."""
+    marked = next((encoding for mark, encoding in _WEB_MARKS if body.startswith(mark)), None)
     if marked is not None:
         return marked, ()
     declared = _META.search(body[:_HEAD]) if is_html else _XML_DECLARATION.match(body[:_HEAD])
-    # Nobody could have read a declaration in UTF-16 without knowing that.
+    # A declaration that is readable as ASCII cannot be in UTF-16.
     inner = re.sub(r"^utf-?(?:16|32).*", "utf-8", declared[1].decode("ascii").lower()) if declared else ""
     name = content_type.charset or inner
     if not name:

@@ -29,46 +29,21 @@ from jp.conversation.resource import BinaryContent, Resource, StoredContent, Tex
 from jp.entry_points import entries_of, load_entry, package_of
 from jp.errors import JpError, reason_of
 
-
-def _file() -> AttachmentHandler:
-    from jp.attachment.files import FileHandler
-
-    return FileHandler()
-
-
-def _github() -> AttachmentHandler:
-    from jp.attachment.github import GithubHandler
-
-    return GithubHandler()
-
-
-def _http() -> AttachmentHandler:
-    from jp.attachment.web import HttpHandler
-
-    return HttpHandler()
-
-
-def _command() -> AttachmentHandler:
-    from jp.attachment.command import CommandHandler
-
-    return CommandHandler()
-
-
-BUILT_IN: Mapping[str, Callable[[], AttachmentHandler]] = {
-    "file": _file,
-    "gh": _github,
-    "http": _http,
-    "https": _http,
-    "cmd": _command,
+BUILT_IN: Mapping[str, str] = {
+    "file": "jp.attachment.files:FileHandler",
+    "gh": "jp.attachment.github:GithubHandler",
+    "http": "jp.attachment.web:HttpHandler",
+    "https": "jp.attachment.web:HttpHandler",
+    "cmd": "jp.attachment.command:CommandHandler",
 }
-"""A function that imports and makes the handler, for each scheme that comes with jp."""
+"""The handler of each built-in scheme as an entry point. It is imported on first use."""
 
 
 class AttachmentRegistry:
     """Handlers by scheme: jp's own, imported on first use, then those of other packages.
 
-    `cache_directory` is where what other packages provide is remembered, None for nowhere. `joined` makes the
-    handlers of schemes that need a port: whoever has it joins them.
+    `cache_directory` is for the cache of entry points, None for no cache. `joined` creates the handlers of schemes
+    that need a dependency, which the caller has.
     """
 
     def __init__(
@@ -78,7 +53,8 @@ class AttachmentRegistry:
         joined: Mapping[str, Callable[[], AttachmentHandler]] | None = None,
     ) -> None:
         self._cache_directory = cache_directory
-        self._own = {**BUILT_IN, **(joined or {})}
+        self._joined = joined or {}
+        self._own = {*BUILT_IN, *self._joined}
         self._handlers: dict[str, AttachmentHandler] = {}
         self._third_party: dict[str, str] | None = None
 
@@ -91,7 +67,7 @@ class AttachmentRegistry:
         """Return the handler for the scheme of `uri`.
 
         Raises:
-            AttachmentError: there is none, or it does not load.
+            AttachmentError: the scheme is unknown, or its handler does not load.
         """
         scheme = scheme_of(uri)
         if scheme not in self._handlers:
@@ -99,9 +75,10 @@ class AttachmentRegistry:
         return self._handlers[scheme]
 
     def _made(self, scheme: str, uri: str) -> AttachmentHandler:
-        make = self._own.get(scheme)
-        if make is not None:
-            return make()
+        if scheme in self._joined:
+            return self._joined[scheme]()
+        if scheme in BUILT_IN:
+            return cast("Callable[[], AttachmentHandler]", load_entry(BUILT_IN[scheme]))()
         value = self._others().get(scheme)
         if value is None:
             message = f"{uri!r} has the scheme {scheme!r}, which is not known"
@@ -110,23 +87,23 @@ class AttachmentRegistry:
         return load_handler(scheme, value)
 
     def schemes(self) -> list[str]:
-        """Return every scheme that is known, sorted."""
+        """Return all known schemes, sorted."""
         return sorted({*self._own, *self._others()})
 
     def declare(self, text: str, context: ResolveContext, *, confined: bool) -> Declaration:
-        """Make what a user wrote canonical.
+        """Return the canonical declaration of the user's `text`.
 
-        `confined` is for what a file declares: its relative paths begin at the root, and it may not leave it. What is
-        typed begins at the current directory. The result's `text` is declared to the same.
+        A `confined` declaration is from a file: its paths are relative to the root, and it may not leave the root. The
+        paths of a typed one are relative to the current directory. To declare the `text` of the result is idempotent.
 
         Raises:
-            AttachmentError: it is malformed, or of a scheme that is not known.
+            AttachmentError: `text` is malformed, or its scheme is unknown.
         """
         directory = os.path.abspath(context.root if confined else context.cwd)  # noqa: PTH100  keeps links and text
         around = DeclarationContext(
             directory=directory,
             exists=lambda path: names_something(path, directory),
-            built_in=self._own.keys(),
+            built_in=self._own,
             schemes=self.schemes,
         )
         written = parse(text, around)
@@ -136,13 +113,13 @@ class AttachmentRegistry:
 
 _MOST_RESOURCES = 2_000
 _TOTAL = 10
-"""Most bytes of all resources of a declaration, as a multiple of the bound of one."""
+"""Maximum bytes of a declaration, as a multiple of the maximum of one resource."""
 
-_REMEDY = "Tell its authors, or attach something else."
+_REMEDY = "Report it to its authors, or attach something else."
 
 
 class CheckedHandler:
-    """A handler for `scheme`; `source` says where it comes from."""
+    """A handler of another package whose results are checked. `source` names the package, for messages."""
 
     def __init__(self, handler: AttachmentHandler, scheme: str, source: Callable[[], str]) -> None:
         self._handler = handler
@@ -150,14 +127,14 @@ class CheckedHandler:
         self._source = source
 
     def canonical(self, uri: str, context: ResolveContext) -> str:
-        """See the port. The result has to be text of the same scheme: another handler would read it.
+        """Return the canonical URI of the handler, which must have the same scheme.
 
         Raises:
             AttachmentError: `uri` is malformed, or the handler is defective.
         """
         try:
             found: object = self._handler.canonical(uri, context)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  whatever another package raises is told of
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a package may raise anything
             self._fail(uri, error)
         try:
             text = msgspec.convert(found, str)
@@ -171,14 +148,14 @@ class CheckedHandler:
     async def resolve(
         self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
     ) -> Resolution:
-        """See the port. What comes is of the types that the port says, and within its bounds.
+        """Return the resolution of the handler, with its types and sizes checked.
 
         Raises:
-            AttachmentError: see the port, or the handler is defective.
+            AttachmentError: see `AttachmentHandler.resolve`; or the handler is defective.
         """
         try:
             found: object = await self._handler.resolve(declaration, context, excludes=excludes)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  whatever another package raises is told of
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a package may raise anything
             self._fail(declaration.written, error)
         try:
             resolution = _checked(found)
@@ -188,7 +165,7 @@ class CheckedHandler:
         return resolution
 
     def _fail(self, written: str, error: BaseException) -> NoReturn:
-        """Raise what a handler meant to say, alone or in the group of its tasks; anything else is a defect."""
+        """Raise the handler's own error, also from the group of its tasks; report any other as a defect."""
         cause = _only_cause(error)
         if isinstance(cause, JpError):
             raise cause
@@ -200,18 +177,18 @@ class CheckedHandler:
 
 
 class _DefectError(Exception):
-    """A defect of a handler's result, as the rest of a sentence."""
+    """A defect of a handler's result; its text completes a sentence."""
 
 
 def _only_cause(error: BaseException) -> BaseException:
-    """Return what went wrong in the only task of a group that failed."""
+    """Return the only exception of a group, or `error` itself."""
     is_group = isinstance(error, BaseExceptionGroup)
     causes = cast("BaseExceptionGroup[BaseException]", error).exceptions if is_group else ()
     return _only_cause(causes[0]) if len(causes) == 1 else error
 
 
 def _checked(found: object) -> Resolution:
-    """Return what a handler gave, if it can be stored. Structs check nothing when they are made."""
+    """Return the result of a handler if it can be stored. Structs do not validate on construction."""
     if not isinstance(found, Resolution):
         raise _DefectError(f"gave {type(found).__name__!r} where a Resolution has to be")
     try:
@@ -243,7 +220,7 @@ def _check_bounds(resolution: Resolution, context: ResolveContext) -> None:
 
 
 GROUP = "jp.attachments"
-"""The entry point group. The name of an entry is its scheme, its value a callable that gives a handler."""
+"""The entry point group. The name of an entry is its scheme, its value a callable that returns a handler."""
 
 _PACKAGE_REMEDY = "Update or uninstall the package that provides it."
 _CACHE_NAME = "attachment-schemes.json"
@@ -252,7 +229,7 @@ _CACHE_NAME = "attachment-schemes.json"
 def third_party_schemes(cache_directory: Path | None) -> dict[str, str]:
     """Return the entry points of other packages: a value such as `package.module:Handler` for each scheme.
 
-    `cache_directory` may be missing or not writable: then every call looks anew.
+    `cache_directory` may be missing or not writable; every call searches again then.
     """
     found = entries_of(GROUP, None if cache_directory is None else cache_directory / _CACHE_NAME)
     return dict(sorted(((name.lower(), value) for name, value in found.items()), reverse=True))
@@ -282,20 +259,20 @@ def _source(scheme: str, value: str) -> str:
 
 
 class ResolutionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The attachments that a turn resolves."""
+    """The declarations that a turn resolves."""
 
     includes: tuple[Declaration, ...] = ()
     excludes: tuple[Declaration, ...] = ()
 
     @property
     def declarations(self) -> tuple[str, ...]:
-        """Return what `chat_request.attachments` records: the includes, and the excludes that took part."""
+        """Return the value of `chat_request.attachments`: includes, and the excludes that apply to them."""
         excludes = self.excludes if self.includes else ()
         return (*(include.text for include in self.includes), *(exclude.text for exclude in excludes))
 
 
 class ResolvedAttachments(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of a turn's `chat_request`, and sentences for the user. `declarations` are its `attachments`."""
+    """Resources and declarations of a turn's `chat_request`, and notices for the user."""
 
     resources: tuple[Resource, ...] = ()
     declarations: tuple[str, ...] = ()
@@ -303,9 +280,9 @@ class ResolvedAttachments(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def delivered_declarations(entries: Iterable[AnyEntry]) -> frozenset[str]:
-    """Return the declarations that some request of a stream has resolved already.
+    """Return the declarations that a request of the stream has resolved.
 
-    In a fork these are the requests that were copied, so what its turns lack is resolved at its first turn.
+    A fork has the requests that were copied; its first turn resolves the declarations that they lack.
     """
     requests = (entry for entry in entries if isinstance(entry, ChatRequest))
     return frozenset(text for request in requests for text in request.attachments if not text.startswith("!"))
@@ -314,7 +291,7 @@ def delivered_declarations(entries: Iterable[AnyEntry]) -> frozenset[str]:
 def plan_resolution(
     declared: Sequence[Declaration], typed: Sequence[Declaration], *, delivered: Collection[str]
 ) -> ResolutionPlan:
-    """Decide what a turn resolves.
+    """Return the declarations that a turn resolves.
 
     Args:
         declared: `conversation.attachments`, in order. Those that no request has resolved yet are resolved now.
@@ -324,7 +301,7 @@ def plan_resolution(
     """
     given = {declaration.text: replace(declaration, typed=True) for declaration in typed}
     pending = [declaration for declaration in declared if not declaration.exclude and declaration.text not in delivered]
-    # What is typed may lie anywhere, even where a file declares it too.
+    # A typed declaration is not confined, even if a file has the same one.
     freely = {text: declaration for text, declaration in given.items() if not declaration.exclude}
     due = [freely.get(declaration.text, declaration) for declaration in pending]
     excludes = [given.get(item.text, item) for item in (*declared, *typed) if item.exclude]
@@ -339,12 +316,12 @@ def _once(declarations: Iterable[Declaration]) -> tuple[Declaration, ...]:
 
 
 def _binding(excludes: Sequence[Declaration], include: Declaration) -> tuple[Declaration, ...]:
-    """Return the excludes that hold for `include`; which files they cover only its handler knows."""
+    """Return the excludes that may apply to `include`; its handler matches them."""
     return tuple(item for item in excludes if item.typed or not include.typed or item.uri != include.uri)
 
 
 class _Resolver:
-    """The includes of a plan, all at once. The first in order that fails decides; what comes after it is stopped."""
+    """Resolves the includes of a plan concurrently. The first error in order is raised, and later includes stop."""
 
     def __init__(self, plan: ResolutionPlan, registry: AttachmentRegistry, context: ResolveContext) -> None:
         from anyio import CancelScope
@@ -385,12 +362,12 @@ class _Resolver:
 async def resolve_all(
     plan: ResolutionPlan, registry: AttachmentRegistry, context: ResolveContext
 ) -> ResolvedAttachments:
-    """Resolve everything in `plan` at the same time; the result has the plan's order.
+    """Resolve the declarations in `plan` concurrently; the result has the plan's order.
 
-    A resource that several declarations name is delivered once, where it comes first.
+    A resource of several declarations is delivered once, at its first position.
 
     Raises:
-        AttachmentError: a declaration failed; of several the first.
+        AttachmentError: a declaration failed; of several the first in order.
     """
     resolutions = await _Resolver(plan, registry, context).run() if plan.includes else []
     resources: dict[str, Resource] = {}
@@ -412,7 +389,7 @@ _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 
 
 def tokens_of(resources: Iterable[Resource]) -> int:
-    """About how many tokens `resources` have together, as they would be sent."""
+    """Return the estimated number of tokens of `resources`."""
     return sum(map(_tokens, resources))
 
 

@@ -1,4 +1,4 @@
-"""Web pages as Markdown, without what surrounds the text."""
+"""Conversion of web pages to Markdown, without navigation, headers and footers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MARKUP = re.compile(
     r"|(?P<end>/?)(?P<name>[A-Za-z][^\s/<>]*+)(?:[^<>\"'=]++|=\s*+(?:\"[^\"<]*\"|'[^'<]*')?|[\"'])*+>?"
     r"|[!?/][^<>]*+>)"
 )
-"""A tag, a declaration or the start of a comment. No value of an attribute is looked for beyond the next `<`."""
+"""A tag, a declaration or the start of a comment. The value of an attribute ends before the next `<`."""
 
 _COMMENT_END = re.compile(r"--!?>")
 _UNREAD = {
     name: re.compile(rf"</{name}(?=[\s/>])[^<>]*+>?", re.IGNORECASE)
     for name in ("script", "style", "title", "textarea", "noscript", "iframe", "template", "xmp")
 }
-"""Elements whose text is not read, and their end tags. Without one, the rest is hidden, as in a browser."""
+"""End tags of elements whose text is not read. Without the end tag the rest is hidden, as in a browser."""
 
 _INLINE = frozenset({
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins",
@@ -38,17 +38,17 @@ _INLINE = frozenset({
 
 
 class PlainText:
-    """One page. `title` is what its first `title` holds."""
+    """The text of a page that has too much markup for a tree. `title` is the text of its first `title` element."""
 
     def __init__(self, html: str) -> None:
-        """Nothing is read before `read`."""
+        """Set the source; call `read` to parse it."""
         self.title = ""
         self._html = html
         self._lines: list[str] = []
         self._line: list[str] = []
 
     def read(self, check: Callable[[], None]) -> str:
-        """Return the text, one block a line, white space collapsed. `check` is called now and then; it may raise."""
+        """Return the text, one block a line, white space collapsed. `check` is called repeatedly, and may raise."""
         html, here = self._html, 0
         while (markup := _MARKUP.search(html, here)) is not None:
             check()
@@ -59,9 +59,9 @@ class PlainText:
         return "\n".join(self._lines)
 
     def _after(self, markup: re.Match[str]) -> int:
-        """Return where reading goes on behind `markup`."""
+        """Return the position of the text after `markup`."""
         if markup["comment"]:
-            # `<!-->` is a whole one.
+            # `<!-->` is a complete comment.
             return _end(_COMMENT_END.search(self._html, markup.end() - len("--")), self._html)
         name = (markup["name"] or "").lower()
         if name not in _INLINE:
@@ -90,7 +90,7 @@ def _end(match: re.Match[str] | None, html: str) -> int:
 
 
 Check = Callable[[], None]
-"""Called now and then; what it raises ends the work."""
+"""A function that is called repeatedly, and raises to cancel the work."""
 
 _NEVER_READ = frozenset({
     "script", "style", "template", "noscript", "iframe", "object", "embed", "canvas", "svg", "math", "dialog",
@@ -100,22 +100,22 @@ _NAVIGATION_ROLES = frozenset({"navigation", "search", "menu", "menubar", "toolb
 _SURROUNDINGS = frozenset({"header", "footer", "aside"})
 _SURROUNDING_ROLES = frozenset({"banner", "contentinfo", "complementary"})
 _CONTENT = ["main", "article", "section", "figure", "blockquote", "table", "li"]
-"""Inside of these a header, a footer or an aside belongs to what is read."""
+"""Elements in which a header, a footer or an aside is part of the text."""
 
 _ANCHOR_SIGNS = frozenset({"", "#", "¶", "§", "🔗"})
 _LEAST_SHARE = 4
-"""The marked main part must hold at least a quarter of the page's text."""
+"""The main element must have at least a quarter of the page's text."""
 
 TREE_SECS = 10.0
-"""Seconds that a tree and its Markdown may take."""
+"""Maximum seconds for a tree and its Markdown."""
 
 MOST_TAGS = 100_000
 _MOST_CHARS = 20_000_000
-"""A page with more is read as bare text: its tree takes a kilobyte for each tag."""
+"""Larger pages are read as plain text: a tree takes a kilobyte for each tag."""
 
 _PIECE = 16 * 1024
 _DEEPEST = 500
-"""Levels of a tree. Python's recursion has a limit, and the parser looks through all open elements for an end tag."""
+"""Maximum depth of a tree. Recursion is limited, and the parser searches all open elements for an end tag."""
 
 _LONGEST_TITLE = 200
 _XML_DECLARATION = re.compile(r"\s*+<\?xml[^>]*+>")
@@ -124,7 +124,7 @@ _IN_PARENTHESES = {ord(" "): "%20", ord("("): "%28", ord(")"): "%29", ord("\n"):
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """A page as it is read. `is_plain` says that only its bare text could be had: markup too deep or too much."""
+    """A converted page. `is_plain`: the markup was too deep or too much, so that `text` is plain text."""
 
     text: str
     title: str = ""
@@ -132,15 +132,15 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PageTooLongError(Exception):
-    """As Markdown, it has more characters than allowed: nested quotes and lists repeat their marks on every line."""
+    """The Markdown has more characters than allowed: nested quotes and lists repeat their marks on every line."""
 
 
 class _TooMuchError(Exception):
-    """The tree is too deep, or takes too long."""
+    """The tree is too deep, or took too long."""
 
 
 class _Builder(LXMLTreeBuilder):
-    """Feeds the parser in pieces: what `check` raises ends only the current one."""
+    """Feeds the parser in pieces, so that an exception of `check` ends it soon."""
 
     def feed(self, markup: str | bytes) -> None:
         parser = cast("_Parser", cast("_Parsing", self).parser_for(None))
@@ -153,7 +153,7 @@ class _Builder(LXMLTreeBuilder):
 
 
 class _Soup(BeautifulSoup):
-    """A tree of a page. `check` is called for each tag and each text."""
+    """The tree of a page. `check` is called for each tag and each text."""
 
     def __init__(self, html: str, check: Check) -> None:
         self._check = check
@@ -175,7 +175,7 @@ class _Soup(BeautifulSoup):
 
 
 class _Element(Tag):
-    """An element that finds a parent by its name without the machinery for anything else: it is asked for by each."""
+    """An element with a fast `find_parent` for a name, which markdownify calls for every element."""
 
     def find_parent(self, name: Any = None, attrs: Any = None, **named: Any) -> Tag | None:
         if attrs or named or not isinstance(name, str):
@@ -202,7 +202,7 @@ class _Converting(Protocol):
 
 
 class _Converter(MarkdownConverter):
-    """Markdown that can be left while it is made, and that stays within a bound."""
+    """A converter that can be canceled, with a bound on its output."""
 
     def __init__(self, max_chars: int, check: Check) -> None:
         super().__init__(
@@ -217,11 +217,11 @@ class _Converter(MarkdownConverter):
         self._check = check
 
     def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Return a cell. A bar in it would begin another one, even where it is code."""
+        """Return a table cell with escaped bars: a bar begins another cell, even in code."""
         return cast("_Converting", super()).convert_td(el, text.replace("|", r"\|"), parent_tags)
 
     def convert_th(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        """Return a cell of a head, likewise."""
+        """Return a header cell with escaped bars."""
         return cast("_Converting", super()).convert_th(el, text.replace("|", r"\|"), parent_tags)
 
     def process_tag(self, node: Tag, parent_tags: set[str] | None = None) -> str:
@@ -233,13 +233,13 @@ class _Converter(MarkdownConverter):
 
 
 def read_page(html: str, url: str, *, max_chars: int, check: Check, tree_secs: float = TREE_SECS) -> Page:
-    """Return a page that came from `url` as Markdown with absolute links.
+    """Convert a page from `url` to Markdown with absolute links.
 
-    A page that is too large or too deep for a tree, or has none after `tree_secs`, is returned as bare text: that
-    takes a second for 4 MB.
+    A page that is too large or too deep for a tree, or takes longer than `tree_secs`, is converted to plain text,
+    which takes a second for 4 MB.
 
     Raises:
-        PageTooLongError: the text has more than `max_chars` characters.
+        PageTooLongError: the Markdown has more than `max_chars` characters.
     """
     if len(html) > _MOST_CHARS or html.count("<") > MOST_TAGS:
         return _bare(html, check)
@@ -263,7 +263,7 @@ def _bare(html: str, check: Check) -> Page:
 
 
 def _structured(html: str, url: str, max_chars: int, check: Check) -> Page:
-    # A processing instruction is a comment to browsers, and a reason to warn for the parser.
+    # A browser reads a processing instruction as a comment; the parser warns about it.
     declaration = _XML_DECLARATION.match(html)
     markup = html[declaration.end() if declaration else 0 :].replace("<?", "&lt;?")
     soup = _Soup(markup, check)
@@ -279,7 +279,7 @@ def _structured(html: str, url: str, max_chars: int, check: Check) -> Page:
 
 
 def _tags(root: Tag) -> Iterator[Tag]:
-    """Return all below `root`, in the order of the page. `find_all` takes five times as long."""
+    """Yield all tags below `root` in page order. `find_all` takes five times as long."""
     return (node for node in root.descendants if isinstance(node, Tag))
 
 
@@ -302,7 +302,7 @@ def _base(soup: BeautifulSoup, url: str) -> str:
 
 
 def _readable(soup: BeautifulSoup, check: Check) -> Tag:
-    """Return the part of a page that is read, with everything else taken out of it."""
+    """Return the main part of a page, with unwanted elements removed."""
     whole = _without(soup.body or soup, _is_never_read, check)
     parts = list(_named(whole, "main", "article"))
     mains = [part for part in parts if part.name == "main"] or [
@@ -348,7 +348,7 @@ def _holds_text(tag: Tag) -> bool:
 
 
 def _make_absolute(root: Tag, base: str, check: Check) -> None:
-    """Links as they work anywhere; what leads nowhere from elsewhere becomes its text."""
+    """Make links absolute, and replace those that only work in the page by their text."""
     for tag in list(_named(root, "a", "img")):
         check()
         name = "href" if tag.name == "a" else "src"
@@ -363,7 +363,7 @@ def _make_absolute(root: Tag, base: str, check: Check) -> None:
 
 
 def _joined(base: str, target: str) -> str:
-    """`target` as an absolute address; empty where there is none that a reader could follow."""
+    """Return `target` as an absolute address; empty if there is none that a reader can open."""
     try:
         address = urljoin(base, target).translate(_IN_PARENTHESES)
     except ValueError:
@@ -377,7 +377,7 @@ def _attribute(tag: Tag, name: str) -> str:
 
 
 def _language(pre: Tag) -> str:
-    """Return the language of a block of code, as highlighters note it on it, in it or around it."""
+    """Return the language of a code block, from the classes of `pre`, its `code` or its parent."""
     for tag in (pre, pre.find("code"), pre.parent):
         classes = None if tag is None else tag.get("class")
         match = _LANGUAGE.search(" ".join(classes) if isinstance(classes, list) else classes or "")

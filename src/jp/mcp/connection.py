@@ -1,4 +1,4 @@
-"""One server and its session: started beside other work, used as soon as it is there, ended with its turn."""
+"""A connection to an MCP server: started concurrently, used as soon as it is ready, closed with its turn."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 class ServerContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The place where servers are started: `directory`, with jp's environment. `cwd` is jp's own directory.
+    """Context of servers. They run in `directory` with jp's `environment`; `cwd` is jp's working directory.
 
-    `private` are the directories of jp itself, which a confined server cannot read.
+    `private` are directories of jp, which a confined server cannot read.
     """
 
     directory: Path
@@ -40,10 +40,10 @@ class ServerContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(name: str, config: McpServerConfig) -> None:
-    """See that a configuration says what the server is.
+    """Check that a configuration has a command or a URL.
 
     Raises:
-        ConfigurationError: it says nothing, or two things.
+        ConfigurationError: it has neither, both, or a sandbox for a URL.
     """
     if (config.command is None) == (config.url is None):
         what = "neither a command nor a URL" if config.url is None else "both a command and a URL"
@@ -59,7 +59,7 @@ def check(name: str, config: McpServerConfig) -> None:
 
 
 def confinement(config: McpServerConfig, around: ServerContext) -> Confinement | None:
-    """Return the limits of a server's program; None where it has none. Nobody is asked before it starts."""
+    """Return the confinement of a server's program; None for none. It starts without a question."""
     if config.sandbox.mode in {None, "off"}:
         return None
     from jp.process.sandbox.policy import confinement_of
@@ -70,14 +70,14 @@ def confinement(config: McpServerConfig, around: ServerContext) -> Confinement |
 
 @contextmanager
 def started(name: str, config: McpServerConfig, around: ServerContext) -> Generator[ServerProcess]:
-    """Start the program of a server; leave the context once it has ended.
+    """Start the program of a server; leave the context after its end.
 
-    It gets none of jp's environment that may be a secret and was not named.
+    Variables of jp's environment that may be secrets are only passed if the configuration names them.
 
     Raises:
         ConfigurationError: there is no such program.
         ServerError: it cannot be started.
-        SandboxError: it must not run, because it cannot be confined.
+        SandboxError: its confinement is required, and cannot be set up.
     """
     directory = str(around.directory)
     command = os.path.expanduser(config.command or "")  # noqa: PTH111 - text
@@ -115,7 +115,7 @@ def headers_of(name: str, config: McpServerConfig, environment: Mapping[str, str
     """Return the headers of each request to a server.
 
     Raises:
-        ConfigurationError: a variable that holds one is not set.
+        ConfigurationError: the variable of a header is not set.
     """
     headers = dict(config.headers)
     for header, variable in config.headers_env.items():
@@ -132,20 +132,20 @@ def headers_of(name: str, config: McpServerConfig, environment: Mapping[str, str
 T = TypeVar("T")
 
 _SECS_TO_TELL = 2.0
-"""For how long somebody whose call was cut off waits to hear why."""
+"""Maximum seconds that an interrupted call waits for the reason."""
 
-_UNAUTHORISED = frozenset({401, 403})
+_UNAUTHORIZED = frozenset({401, 403})
 
 _SECS_TO_END = 2.0
-"""For how long a session may end in order."""
+"""Maximum seconds for an orderly end of a session."""
 
 
 class Connection:
-    """The session with the server `name`. Who begins it closes it.
+    """The session with the server `name`.
 
-    It lives in a task of its own, which nothing cancels that goes on around it: a server is to hear that a call was
-    given up before it is ended. It begins with what is `remembered`; where the server cannot begin so, it is started
-    again with the other opening.
+    It has its own task, which is not canceled with its callers: the server gets the cancellation of a call before the
+    session ends. It starts with the `remembered` handshake; if the server does not support that, it is started again
+    with the other one.
     """
 
     def __init__(
@@ -153,15 +153,15 @@ class Connection:
         name: str,
         config: McpServerConfig,
         around: ServerContext,
-        talk: SessionListener,
+        listener: SessionListener,
         *,
         remembered: Handshake = "initialize",
     ) -> None:
         self.name = name
         self.config = config
-        self._opening: Handshake = remembered if config.protocol == "auto" else config.protocol
+        self._handshake: Handshake = remembered if config.protocol == "auto" else config.protocol
         self._around = around
-        self._talk = talk
+        self._listener = listener
         self._task: Task[None] | None = None
         self._process: ServerProcess | None = None
         self._session: Session | None = None
@@ -172,7 +172,7 @@ class Connection:
         self._over = Event()
 
     def begin(self) -> None:
-        """Start it, if that has not been done."""
+        """Start the session, unless it was started."""
         if self._task is None:
             from asyncio import create_task
 
@@ -194,10 +194,10 @@ class Connection:
             await self._over.wait()
 
     async def listing(self) -> Listing:
-        """Return the tools that it has.
+        """Return the tools of the server.
 
         Raises:
-            JpError: it does not start, or does not say.
+            JpError: the server does not start, or the request failed.
         """
         session = await self._ready()
         return session.listing
@@ -212,7 +212,7 @@ class Connection:
         return await self._alive(session.call(call))
 
     async def read(self, uri: str) -> tuple[Resource, ...]:
-        """Return the resources that the server gives for its own `uri`.
+        """Return the resources of the server at its own `uri`.
 
         Raises:
             JpError: the server does not start, ends, or refuses.
@@ -221,7 +221,7 @@ class Connection:
         return await self._alive(session.read(uri))
 
     async def resources(self) -> tuple[str, ...]:
-        """Some of the URIs that the server lists; none where it does not say.
+        """Return some URIs that the server lists; none if it lists none.
 
         Raises:
             JpError: the server does not start, or ends.
@@ -238,7 +238,7 @@ class Connection:
         return self._session
 
     async def _alive(self, answer: Awaitable[T]) -> T:
-        """Return what a session gives; where the server ends meanwhile, how it did."""
+        """Return the result of a request; if the server ends before, raise the reason."""
         try:
             return await answer
         except ClosedError:
@@ -247,7 +247,7 @@ class Connection:
             raise self._failure or ServerError(f"the MCP server {self.name!r} has ended") from None
 
     async def _run(self) -> None:
-        """Run the session to its end. It fails alone: whoever needs it is told."""
+        """Run the session to its end. A failure is stored for its callers."""
         try:
             with self._life:
                 check(self.name, self.config)
@@ -255,14 +255,14 @@ class Connection:
                 await self._serve()
         except JpError as error:
             self._failure = error
-        except Exception as error:  # noqa: BLE001  whatever a server brings about costs its own tools
+        except Exception as error:  # noqa: BLE001  any failure of a server is limited to its tools
             self._failure = error_of(self.name, error)
         finally:
             self._session = None
             self._settled.set()
             self._over.set()
         if self._failure is not None and not self._closing.is_set():
-            self._talk.failed(self.name, self._failure)
+            self._listener.failed(self.name, self._failure)
 
     async def _serve(self) -> None:
         seconds = self.config.startup_timeout_secs or math.inf
@@ -270,9 +270,11 @@ class Connection:
             try:
                 await self._serve_once(scope)
             except Exception as error:
-                if not self._begins_otherwise(error):
+                if not self._has_other_handshake(error):
                     raise
-                self._talk.log(f"{self.name}: {error_of(self.name, error).message}; beginning with {self._opening!r}")
+                self._listener.log(
+                    f"{self.name}: {error_of(self.name, error).message}; starting with {self._handshake!r}"
+                )
                 await self._serve_once(scope)
         if scope.cancelled_caught:
             raise ServerError(
@@ -286,18 +288,18 @@ class Connection:
         else:
             await self._serve_url(self.config.url, scope)
 
-    def _begins_otherwise(self, error: Exception) -> bool:
-        """Change the opening, where the server may know the other one: return whether that is so.
+    def _has_other_handshake(self, error: Exception) -> bool:
+        """Change the handshake if the server may support the other one, and return whether it may.
 
-        One that knows `initialize` only may end when it hears `discover` (the Python SDK up to 1.8 does). One that
-        knows `discover` only says so: to start every server twice that does not start would cost more than it finds.
+        A server with `initialize` only may exit on `discover` (the Python SDK up to 1.8 does). One with `discover` only
+        responds with an error, so that other failures of `initialize` are final.
         """
         if self.config.protocol != "auto" or self._settled.is_set() or self._closing.is_set():
             return False
-        if self._opening == "discover":
-            self._opening = "initialize"
+        if self._handshake == "discover":
+            self._handshake = "initialize"
             return isinstance(error, EndedError)
-        self._opening = "discover"
+        self._handshake = "discover"
         return may_need_discover(error)
 
     async def _serve_process(self, scope: CancelScope) -> None:
@@ -306,9 +308,9 @@ class Connection:
 
     async def _serve_started(self, process: ServerProcess, scope: CancelScope) -> None:
         self._process = process
-        link = StdioTransport(process, lambda line: self._talk.log(f"{self.name}: {line}"))
+        link = StdioTransport(process, lambda line: self._listener.log(f"{self.name}: {line}"))
         try:
-            async with open_session(self.name, link, self._talk, opening=self._opening) as session:
+            async with open_session(self.name, link, self._listener, opening=self._handshake) as session:
                 await self._open(session, scope, link.ended)
         except Exception as error:
             reason = error_of(self.name, error)
@@ -330,7 +332,7 @@ class Connection:
     async def _serve_url(self, url: str, scope: CancelScope) -> None:
         link = HttpTransport(url, headers_of(self.name, self.config, self._around.environment))
         try:
-            async with open_session(self.name, link, self._talk, opening=self._opening) as session:
+            async with open_session(self.name, link, self._listener, opening=self._handshake) as session:
                 link.refused = None
                 await self._open(session, scope, link.ended)
         except Exception as error:
@@ -344,17 +346,17 @@ class Connection:
 
     def _refused(self, status: int) -> ServerError:
         message = f"the MCP server {self.name!r} answers with the status {status}"
-        if status in _UNAUTHORISED:
+        if status in _UNAUTHORIZED:
             hint = f"`providers.mcp.{self.name}.headers_env` says in which variables headers with credentials are"
             return UnauthorizedError(message, hint=hint)
         return ServerError(message, hint=f"`jp config get providers.mcp.{self.name}` shows its address")
 
     async def _open(self, session: Session, scope: CancelScope, ended: Event) -> None:
-        """Let everybody have the session until it has `ended` or is closed. It may take as long as it likes."""
+        """Offer the session until it has `ended` or is closed, without a time limit."""
         scope.deadline = math.inf
         self._session = session
         self._settled.set()
-        self._talk.listed(self.name, session.listing)
+        self._listener.listed(self.name, session.listing)
 
         async def leave() -> None:
             await ended.wait()
@@ -368,12 +370,12 @@ class Connection:
 
 
 def _import_sdk() -> None:
-    """Have the SDK imported: it takes about a second."""
+    """Import the SDK, which takes about a second."""
     from importlib import import_module
     from logging import NullHandler, getLogger
 
     for module in ("mcp.client", "mcp.client.streamable_http"):
         import_module(module)
-    # What nobody handles goes to stderr.
+    # Without a handler, log records go to stderr.
     for name in ("mcp", "client"):
         getLogger(name).addHandler(NullHandler())

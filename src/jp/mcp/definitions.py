@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 Handshake = Literal["initialize", "discover"]
-"""The opening of a session: the handshake of all versions before 2026-07-28, or a request of that version."""
+"""The handshake of a session: `initialize` for versions before 2026-07-28, `discover` since."""
 
 
 class Hints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A server's claims about a tool's effects. A person may read them; they are never taken as consent."""
+    """A server's claims about a tool's effects. They are shown to the user, and never grant a permission."""
 
     reads_only: bool | None = None
     destroys: bool | None = None
@@ -46,7 +46,7 @@ class Hints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """In words, for a person."""
+        """Return the claims as text for the user."""
         said = (
             (self.reads_only, "changes nothing", "may change something"),
             (self.destroys, "may overwrite or delete", "only adds"),
@@ -67,7 +67,7 @@ class ServerTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The tools of a server, sorted by name, and what a session with it begins with."""
+    """The tools of a server, sorted by name, and its handshake."""
 
     tools: tuple[ServerTool, ...] = ()
     opening: Handshake = "initialize"
@@ -78,7 +78,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ServerError(JpError):
-    """A server cannot be used: it does not start, has ended, or does not speak the protocol."""
+    """A server is not usable: it does not start, has ended, or violates the protocol."""
 
 
 class EndedError(ServerError):
@@ -86,34 +86,34 @@ class EndedError(ServerError):
 
 
 class UnauthorizedError(ServerError):
-    """A server does not accept the credentials, or demands some."""
+    """A server needs credentials, or does not accept them."""
 
     exit_code = ExitCode.AUTHENTICATION
 
 
 class RefusalError(JpError):
-    """A server has answered that it does not do what it was asked."""
+    """A server responded with an error."""
 
 
 class ClosedError(ServerError):
-    """The session was over before an answer came."""
+    """The session ended before the response."""
 
 
 LONGEST = 8192
-"""Most characters of a server's URI."""
+"""Maximum characters of a server's URI."""
 
 _FORM = re.compile(r"mcp\+(?P<server>[^+/\s]+)\+(?P<uri>\S.*)", re.DOTALL | re.IGNORECASE)
 _NO_URI = re.compile(r"[\x00-\x20\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def canonical_uri(server: str, uri: str) -> str:
-    """Return the URI of what `server` calls `uri`."""
+    """Return jp's URI for the resource `uri` of `server`."""
     legible = _NO_URI.sub(lambda match: quote(match[0], errors="replace"), uri[:LONGEST])
     return f"mcp+{server}+{legible}"
 
 
 def split_uri(uri: str) -> tuple[str, str] | None:
-    """Return the server, and what it calls the resource; None where `uri` is none of `canonical_uri`."""
+    """Return the server and its own URI; None if `uri` is not one of `canonical_uri`."""
     match = _FORM.fullmatch(uri)
     return None if match is None else (match["server"], match["uri"])
 
@@ -128,10 +128,9 @@ class _File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fingerprint(config: McpServerConfig, directory: Path) -> str:
-    """Return what tells the configuration of a server from another one, as the name of a file.
+    """Return a hash of a server's configuration, for the name of a file.
 
-    A program that is started in another `directory` may be another one. Values of variables and headers are no part
-    of it: they are secrets, and change.
+    It includes the `directory` of a program. It excludes values of variables and headers, which are secrets and change.
     """
     import hashlib
 
@@ -149,17 +148,17 @@ def fingerprint(config: McpServerConfig, directory: Path) -> str:
 
 
 class ListingCache:
-    """The listings in a directory, which need not exist."""
+    """A cache of tool lists in a directory, which need not exist."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     def path(self, key: str) -> Path:
-        """Return where the listing of a server is; `key` is its fingerprint."""
+        """Return the path for a server with the fingerprint `key`."""
         return self._directory / f"{key}.json"
 
     def read(self, key: str) -> Listing | None:
-        """Return what is kept of a server; None where that is nothing, or cannot be read."""
+        """Return the cached listing; None if there is none, or it is not readable."""
         try:
             data = read_beginning(self.path(key), _LARGEST + 1)
             stored = msgspec.json.decode(data, type=_File)
@@ -168,10 +167,10 @@ class ListingCache:
             return None
 
     def write(self, key: str, listing: Listing) -> None:
-        """Keep a listing in the place of the one that is there.
+        """Replace the cached listing.
 
         Raises:
-            StorageError: it could not be written; what was there still is.
+            StorageError: it could not be written; the old one is unchanged.
         """
         path = self.path(key)
         temporary = path.with_name(f".{os.getpid()}.{os.urandom(6).hex()}.tmp")
@@ -190,27 +189,27 @@ class ListingCache:
 
 
 MOST_READ = 4
-"""So many links of one result are read."""
+"""Maximum number of links in a result that are read."""
 
 _LARGEST_CONTENT = 256 * 1024
-"""In bytes, as the server says."""
+"""Maximum bytes of a linked resource, according to the server."""
 
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/yaml", "application/toml")
 
 
 def worth_reading(content: Iterable[types.ContentBlock]) -> list[types.ResourceLink]:
-    """Return the links of a result that are read at once; none where there are more than a few."""
+    """Return the links of a result to read now; none if there are too many."""
     links = [item for item in content if item.type == "resource_link"]
     return [link for link in links if _is_small_text(link)] if len(links) <= MOST_READ else []
 
 
 def _is_small_text(link: types.ResourceLink) -> bool:
-    """Return what a link does not say is not held against it."""
+    """Return whether a link is to a small text; a missing type or size is accepted."""
     return (link.mime_type is None or is_textual(link.mime_type)) and (link.size or 0) <= _LARGEST_CONTENT
 
 
 def is_textual(mime_type: str) -> bool:
-    """Return whether what is of this type is text."""
+    """Return whether content of this type is text."""
     return mime_type.startswith(_TEXTUAL) or mime_type.endswith(("+json", "+xml"))
 
 
@@ -254,7 +253,7 @@ def resource_of(
     contents: types.TextResourceContents | types.BlobResourceContents,
     annotations: types.Annotations | None = None,
 ) -> Resource | None:
-    """Return a resource as it was read or embedded; None where what is there for its bytes is not base64."""
+    """Return a resource that was read or embedded; None if its blob is not base64."""
     import mcp_types as types
 
     uri = canonical_uri(server, contents.uri)
@@ -270,7 +269,7 @@ def resource_of(
 
 
 def _text(data: bytes, mime_type: str | None) -> str | None:
-    """Return the text that bytes are, where their type says so."""
+    """Return the bytes as text if their type is a text type; else None."""
     if mime_type is None or not is_textual(mime_type):
         return None
     try:
@@ -285,7 +284,7 @@ def _annotations(said: types.Annotations) -> Annotations:
 
 
 def decoded(text: str) -> bytes | None:
-    """Return the bytes of base64, which may be broken into lines; None where it is none."""
+    """Decode base64, which may have line breaks; None if it is invalid."""
     try:
         return binascii.a2b_base64(text.encode("ascii", "replace").translate(None, b" \t\r\n"), strict_mode=True)
     except ValueError:
@@ -298,10 +297,7 @@ Value = str | int | float | bool | list[str]
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True):
-    """One field: what is asked, and how what is answered becomes a value.
-
-    `choices` are the values that it may have, by what a person is shown.
-    """
+    """One field of a form: its question and its kind. `choices` are the values by their labels."""
 
     question: Question
     kind: Literal["text", "integer", "number", "boolean", "choice", "choices"]
@@ -310,7 +306,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Form(msgspec.Struct, frozen=True, kw_only=True):
-    """A form of `server`. Without fields, it asks whether to go on."""
+    """A form of `server`. Without fields, it is a confirmation."""
 
     server: str
     message: str
@@ -318,7 +314,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UrlRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """An address that `server` wants a person to open."""
+    """A request of `server` to open a URL."""
 
     server: str
     message: str
@@ -329,14 +325,14 @@ Elicitation = Form | UrlRequest
 
 
 class FormAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a form: values, or the reason why there are none."""
+    """The answer to a form: its values, or why there are none."""
 
     action: Literal["accept", "decline", "cancel"]
     values: dict[str, Value | None] = {}
 
 
 def form_of(server: str, message: str, schema: JsonObject) -> Form:
-    """Return the form that a schema describes. What is no field is left out."""
+    """Return the form of a schema, without entries that are not fields."""
     properties = schema.get("properties")
     required = schema.get("required")
     names = required if _is_list(required) else []
@@ -358,7 +354,7 @@ def _is_list(value: object) -> TypeGuard[list[Any]]:
 def _field(name: str, schema: JsonObject, *, required: bool) -> Field:
     kind, choices = _kind(schema)
     labels = tuple(choices)
-    text = _words(name, schema, kind, labels, required=required)
+    text = _question_text(name, schema, kind, labels, required=required)
     default = schema.get("default")
     if kind == "boolean":
         question = Question(id=name, text=text, kind="boolean", default=default if isinstance(default, bool) else None)
@@ -394,7 +390,7 @@ def _kind(
 
 
 def _choices(schema: JsonObject) -> dict[str, str]:
-    """Return what may be chosen: the values, by what a person is shown."""
+    """Return the choices of a schema: the values by their labels."""
     listed = schema.get("enum")
     names = schema.get("enumNames")
     if _is_list(listed):
@@ -405,7 +401,7 @@ def _choices(schema: JsonObject) -> dict[str, str]:
     return {str(option.get("title", option["const"])): str(option["const"]) for option in options}
 
 
-def _words(name: str, schema: JsonObject, kind: str, labels: Sequence[str], *, required: bool) -> str:
+def _question_text(name: str, schema: JsonObject, kind: str, labels: Sequence[str], *, required: bool) -> str:
     title = schema.get("title")
     said = [title if isinstance(title, str) and title else name]
     description = schema.get("description")
@@ -421,7 +417,7 @@ def _words(name: str, schema: JsonObject, kind: str, labels: Sequence[str], *, r
 
 
 def value_of(field: Field, answer: object) -> Value | None:
-    """Return what an answer means in a field; None where it means nothing there. An empty text is none."""
+    """Return the value of an answer; None if it is not valid for the field. An empty text is not."""
     match field.kind:
         case "boolean":
             return answer if isinstance(answer, bool) else None

@@ -1,4 +1,4 @@
-"""An open session with a server: what it can be asked, what it asks, and the tools that it lists."""
+"""A session with an MCP server: requests of jp, requests of the server, and the list of its tools."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _CLOSED = "Connection closed"
 
 
 def error_of(server: str, error: BaseException) -> JpError:
-    """Return why a session, or a request in it, has failed. Of several reasons it is the first."""
+    """Return the error for a failed session or request; for an exception group, that of the first exception."""
     import httpx2
     from mcp.shared.exceptions import MCPError
     from pydantic import ValidationError
@@ -67,13 +67,13 @@ def error_of(server: str, error: BaseException) -> JpError:
 
 
 def may_need_discover(error: BaseException) -> bool:
-    """Return whether a server may have refused `initialize` because it knows only versions that begin without it."""
+    """Return whether a server may have rejected `initialize` because it only supports versions without it."""
     from mcp.shared.exceptions import MCPError
     from mcp_types import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
     from mcp_types import UNSUPPORTED_PROTOCOL_VERSION as UNSUPPORTED
 
     codes = {HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, UNSUPPORTED}
-    # What is raised from a group may be in it.
+    # An exception that was raised from a group may be in it.
     reasons, seen = [error], set[int]()
     while reasons:
         reason = reasons.pop()
@@ -91,7 +91,7 @@ def may_need_discover(error: BaseException) -> bool:
 def _refused(server: str, error: MCPError) -> JpError:
     from mcp_types import CONNECTION_CLOSED
 
-    # Servers use the number for errors of their own.
+    # Servers use this code for their own errors too.
     if error.code == CONNECTION_CLOSED and error.message == _CLOSED:
         return ClosedError(f"the MCP server {server!r} has ended")
     if isinstance(error.data, Excess):
@@ -103,20 +103,20 @@ class SessionListener(Protocol):
     """Listener for events of a session."""
 
     def log(self, text: str) -> None:
-        """Something that only who looks for a reason wants to know."""
+        """Handle a line of the log."""
         ...
 
     def listed(self, server: str, listing: Listing) -> None:
-        """A server has said which tools it has, for the first time or because they have changed."""
+        """Handle the first or a changed list of tools."""
         ...
 
     def failed(self, server: str, error: JpError) -> None:
-        """A server does not start, or has ended before its session was over."""
+        """Handle the failure of a server to start, or its early end."""
         ...
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool to be called. `progress` shows how far it is, `elicit` answers what the server asks meanwhile."""
+    """A tool call. `progress` shows its progress, and `elicit` answers the server's questions."""
 
     tool: str
     arguments: JsonObject
@@ -132,7 +132,7 @@ class CallResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _DEEPEST = 32
-"""Deepest level of a schema; deeper parts accept any value, as providers refuse such schemas."""
+"""Maximum depth of a schema; deeper parts accept any value, as providers reject such schemas."""
 
 _NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _LISTED = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
@@ -140,9 +140,9 @@ _SINGLE = frozenset({"items", "not", "if", "then", "else", "contains", "property
 
 
 def object_schema(schema: object) -> JsonObject:
-    """Return a JSON Schema of type object, whose keywords have the types that JSON Schema gives them.
+    """Return a JSON Schema of type object with valid keywords.
 
-    What a keyword cannot be is left out, so that it constrains nothing. `$schema` goes: every provider has a dialect.
+    An invalid keyword is removed, so that it constrains nothing, and so is `$schema`: providers have own dialects.
     """
     cleaned = _cleaned(schema, 0)
     cleaned.pop("$schema", None)
@@ -158,7 +158,7 @@ def _is_list(value: object) -> TypeGuard[list[Any]]:
 
 
 def _cleaned(schema: object, depth: int) -> JsonObject:
-    """Return a schema without what no schema has. `true` allows anything, and so does what is none at all."""
+    """Return a schema with valid keywords. `true` and an invalid schema accept any value."""
     if schema is False:
         return {"not": {}}
     if not _is_object(schema) or depth > _DEEPEST:
@@ -172,7 +172,7 @@ def _cleaned(schema: object, depth: int) -> JsonObject:
 
 
 def _keyword(keyword: str, value: object, depth: int) -> object:
-    """Return the value of a keyword; None where it cannot be that."""
+    """Return the value of a keyword; None if it is invalid."""
     if keyword in _NAMED:
         return {name: _cleaned(below, depth + 1) for name, below in value.items()} if _is_object(value) else None
     if keyword in _LISTED:
@@ -206,10 +206,10 @@ _LONGEST_DESCRIPTION = 16 * 1024
 
 
 async def list_tools(client: Client, server: str, *, opening: Handshake) -> Listing:
-    """Return every tool of `server`, the first of each name. The session began with `opening`.
+    """Return all tools of `server`, the first of each name. `opening` is the handshake of the session.
 
     Raises:
-        ServerError: they are more than a server can mean.
+        ServerError: there are too many.
     """
     tools: dict[str, ServerTool] = {}
     cursor: str | None = None
@@ -217,7 +217,7 @@ async def list_tools(client: Client, server: str, *, opening: Handshake) -> List
     for _ in range(_MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
-            # The SDK keeps what a result must be, of tools that are not taken here, too.
+            # The SDK stores the output schemas of all tools, also of those that are dropped here.
             size += len(msgspec.json.encode((tool.name, tool.description, tool.input_schema, tool.output_schema)))
             if 0 < len(tool.name) <= _LONGEST_NAME:
                 tools.setdefault(tool.name, _of(tool))
@@ -252,26 +252,26 @@ def _of(tool: Tool) -> ServerTool:
 
 
 _MOST_ASKED = 4
-"""So many questions of a server wait for answers at once; further ones get none."""
+"""Maximum number of pending questions of a server; further ones are canceled."""
 
 _MOST_LOGGED = 1000
 _LONGEST_LOGGED = 2000
 
 
 class ServerCallbacks:
-    """Answers what the server `name` asks while calls run, and notes that its list of tools has changed."""
+    """Callbacks for the server `name`: its questions during calls, its log, and changes of its list of tools."""
 
-    def __init__(self, name: str, talk: SessionListener) -> None:
+    def __init__(self, name: str, listener: SessionListener) -> None:
         self.changed = Event()
         self._name = name
-        self._talk = talk
+        self._listener = listener
         self._calls: list[Call] = []
         self._asked = 0
         self._logged = 0
 
     @contextmanager
     def during(self, call: Call) -> Generator[None]:
-        """Yield the time in which `call` runs: what the server asks then may be about it."""
+        """Register `call` while it runs, so that it answers the server's questions."""
         self._calls.append(call)
         try:
             yield
@@ -279,24 +279,24 @@ class ServerCallbacks:
             self._calls.remove(call)
 
     async def message(self, message: IncomingMessage) -> None:
-        """Take a notification."""
+        """Handle a notification."""
         import mcp_types as types
 
         if isinstance(message, types.ToolListChangedNotification):
             self.changed.set()
 
     async def log(self, params: types.LoggingMessageNotificationParams) -> None:
-        """Take a line of the server's log."""
+        """Handle a line of the server's log."""
         if self._logged == _MOST_LOGGED:
-            self._talk.log(f"{self._name}: it has logged {_MOST_LOGGED:,} messages: no more are shown")
+            self._listener.log(f"{self._name}: it has logged {_MOST_LOGGED:,} messages: no more are shown")
         elif self._logged < _MOST_LOGGED:
-            self._talk.log(f"{self._name}: {params.level}: {str(params.data)[:_LONGEST_LOGGED]}")
+            self._listener.log(f"{self._name}: {params.level}: {str(params.data)[:_LONGEST_LOGGED]}")
         self._logged += 1
 
     async def elicit(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
-        """Have a question answered. It does not say which call it is about: the first that runs answers it."""
+        """Answer a question with the first running call, as a question does not name its call."""
         import mcp_types as types
 
         del context
@@ -321,34 +321,34 @@ class ServerCallbacks:
 T = TypeVar("T")
 
 _MOST_CHANGES = 20
-"""So often a list that changes is read again in one session."""
+"""Maximum number of times that a changed list is read again in a session."""
 
 _MOST_URIS = 10
 
 
 @asynccontextmanager
 async def open_session(
-    name: str, link: Transport, talk: SessionListener, *, opening: Handshake
+    name: str, link: Transport, listener: SessionListener, *, opening: Handshake
 ) -> AsyncGenerator[Session]:
-    """Yield a session over `link` with the server `name`, from the agreement on a version to the end.
+    """Yield a session over `link` with the server `name`, after the handshake.
 
-    Sampling is not offered: a server cannot spend the user's tokens. With `discover`, the SDK goes on with
-    `initialize` where the server says that it does not know the former.
+    Sampling is not offered, so that a server cannot spend the user's tokens. After `discover`, the SDK continues with
+    `initialize` if the server responds that it does not support the former.
 
     Raises:
-        Exception: whatever the SDK, the network and the process bring about; see `explained`.
+        Exception: any error of the SDK, the network or the process; see `error_of`.
     """
     from mcp.client import Client
     from mcp_types import Implementation
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-    hearing = ServerCallbacks(name, talk)
+    callbacks = ServerCallbacks(name, listener)
     client = Client(
         BoundedTransport(link),
         mode="legacy" if opening == "initialize" else "auto",
-        elicitation_callback=hearing.elicit,
-        message_handler=hearing.message,
-        logging_callback=hearing.log,
+        elicitation_callback=callbacks.elicit,
+        message_handler=callbacks.message,
+        logging_callback=callbacks.log,
         client_info=Implementation(name="jp", version=__version__),
         cache=None,
     )
@@ -357,34 +357,34 @@ async def open_session(
         listing = Listing(opening=spoken)
         if client.server_capabilities.tools:
             listing = await list_tools(client, name, opening=spoken)
-        yield Session(client, hearing, name=name, listing=listing, talk=talk)
+        yield Session(client, callbacks, name=name, listing=listing, listener=listener)
 
 
 class Session:
-    """Requests that a server can answer. `listing` are its tools as they were when the session began."""
+    """Requests to a server. `listing` has its tools at the start of the session."""
 
     def __init__(
-        self, client: Client, hearing: ServerCallbacks, *, name: str, listing: Listing, talk: SessionListener
+        self, client: Client, callbacks: ServerCallbacks, *, name: str, listing: Listing, listener: SessionListener
     ) -> None:
         self.listing = listing
         self._newest = listing
         self._client = client
-        self._hearing = hearing
+        self._callbacks = callbacks
         self._name = name
-        self._talk = talk
+        self._listener = listener
 
     async def call(self, call: Call) -> CallResult:
-        """Call a tool, and read what its result links to. Where this is cancelled, the server is told.
+        """Call a tool, and read links of its result. Canceling sends a cancellation to the server.
 
         Raises:
-            JpError: the server has ended, refuses, or does not speak the protocol.
+            JpError: the server has ended, refuses, or violates the protocol.
         """
 
         async def show(progress: float, total: float | None, message: str | None) -> None:
             call.progress(_progress_text(progress, total, message))
 
-        with self._hearing.during(call):
-            result = await self._asked(self._client.call_tool(call.tool, call.arguments, progress_callback=show))
+        with self._callbacks.during(call):
+            result = await self._request(self._client.call_tool(call.tool, call.arguments, progress_callback=show))
         content = blocks_of(self._name, result.content)
         if result.structured_content is not None and not any(isinstance(block, TextBlock) for block in content):
             content = (*content, TextBlock(text=msgspec.json.encode(result.structured_content).decode()))
@@ -393,34 +393,34 @@ class Session:
         return CallResult(content=whole, is_error=result.is_error)
 
     async def read(self, uri: str) -> tuple[Resource, ...]:
-        """Return the resources that the server gives for its own `uri`; of several with one URI each has a number.
+        """Return the resources of the server at its own `uri`. Those with the same URI are numbered.
 
         Raises:
-            JpError: the server has ended, refuses, or does not speak the protocol.
+            JpError: the server has ended, refuses, or violates the protocol.
         """
-        result = await self._asked(self._client.read_resource(uri))
+        result = await self._request(self._client.read_resource(uri))
         resources: dict[str, Resource] = {}
         for contents in result.contents:
             resource = resource_of(self._name, contents)
             if resource is None:
-                raise ServerError(f"the MCP server {self._name!r} gives {contents.uri!r} as bytes that are not base64")
+                raise ServerError(f"the MCP server {self._name!r} sent a blob for {contents.uri!r} that is not base64")
             unique = _unique(resource.uri, resources)
             resources[unique] = msgspec.structs.replace(resource, uri=unique)
         return tuple(resources.values())
 
     async def resources(self) -> tuple[str, ...]:
-        """Some of the URIs that the server lists, as jp knows them; none where it lists none.
+        """Return some canonical URIs that the server lists; none if it lists none.
 
         Raises:
-            JpError: the server has ended, refuses, or does not speak the protocol.
+            JpError: the server has ended, refuses, or violates the protocol.
         """
         if not self._client.server_capabilities.resources:
             return ()
-        page = await self._asked(self._client.list_resources())
+        page = await self._request(self._client.list_resources())
         return tuple(canonical_uri(self._name, resource.uri) for resource in page.resources[:_MOST_URIS])
 
     async def follow(self) -> None:
-        """Read the list of tools again whenever the server says that it has changed, and tell of it."""
+        """Read the list of tools again after each change, and pass it to the listener."""
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
         said = self._client.server_capabilities.tools
@@ -431,12 +431,12 @@ class Session:
                 await self._follow_subscription()
             else:
                 await self._follow_notifications()
-        except Exception as error:  # noqa: BLE001  without it, changes are seen when the next session begins
-            self._talk.log(f"{self._name}: {error_of(self._name, error).message}")
+        except Exception as error:  # noqa: BLE001  without it, the next session reads the changes
+            self._listener.log(f"{self._name}: {error_of(self._name, error).message}")
 
     async def _follow_subscription(self) -> None:
         async with self._client.listen(tools_list_changed=True) as changes:
-            # What has changed before it is listened to, nobody tells.
+            # Earlier changes are not announced.
             await self._list_again()
             left = _MOST_CHANGES
             async for _ in changes:
@@ -447,32 +447,32 @@ class Session:
 
     async def _follow_notifications(self) -> None:
         for _ in range(_MOST_CHANGES):
-            await self._hearing.changed.wait()
-            self._hearing.changed = Event()
+            await self._callbacks.changed.wait()
+            self._callbacks.changed = Event()
             await self._list_again()
 
     async def _list_again(self) -> None:
         before, self._newest = self._newest, await self._list()
         if self._newest != before:
-            self._talk.listed(self._name, self._newest)
+            self._listener.listed(self._name, self._newest)
 
     async def _list(self) -> Listing:
         return await list_tools(self._client, self._name, opening=self.listing.opening)
 
     async def _linked(self, result: types.CallToolResult) -> dict[str, Block]:
-        """Return what is read of the resources that a result links to, by their URIs. What fails stays a link."""
+        """Return the linked resources of a result by their URIs, without those that cannot be read."""
         read: dict[str, Block] = {}
         for link in () if result.is_error else worth_reading(result.content):
             try:
                 resources = await self.read(link.uri)
             except JpError as error:
-                self._talk.log(f"{self._name}: {link.uri}: {error.message}")
+                self._listener.log(f"{self._name}: {link.uri}: {error.message}")
                 continue
             if len(resources) == 1 and resources[0].text is not None:
                 read[canonical_uri(self._name, link.uri)] = ResourceBlock(resource=resources[0])
         return read
 
-    async def _asked(self, answer: Awaitable[T]) -> T:
+    async def _request(self, answer: Awaitable[T]) -> T:
         try:
             return await answer
         except Exception as error:

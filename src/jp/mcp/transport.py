@@ -1,16 +1,16 @@
-"""Transports of MCP sessions, within bounds: the streams of a process (stdio), and the SDK's streamable HTTP.
+"""Transports of MCP sessions: standard streams of a process and the SDK's streamable HTTP, with bounds on messages.
 
-The SDK's stdio transport is not used: it buffers a line of any length, it starts the process itself (jp confines it and
-ends all its descendants), and a request whose response cannot be read waits until its time-out.
+The SDK creates an object for each value, a model for each item and a task for each request, which takes a hundred times
+their size, so jp counts them first. Its stdio transport is not used: it buffers lines of any length, starts the process
+itself, which jp confines and ends with its descendants, and never answers a request whose response is unreadable.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, cast
 
@@ -23,8 +23,6 @@ from anyio import (
     create_memory_object_stream,
     create_task_group,
     move_on_after,
-    wait_readable,
-    wait_writable,
 )
 
 from jp.process.guardian import GuardedProcess
@@ -43,13 +41,13 @@ if TYPE_CHECKING:
 
 
 MOST_VALUES = 100_000
-"""So many values a message may have, which are about 40 MB in memory."""
+"""Maximum number of values in a message, about 40 MB in memory."""
 
 MOST_ITEMS = 1000
-"""So many blocks a result may have, and so many tools or resources a page of a list."""
+"""Maximum number of blocks in a result, and of tools or resources in a page of a list."""
 
 MOST_REQUESTS = 100
-"""So many requests of a server may wait for an answer at once."""
+"""Maximum number of a server's requests without a response."""
 
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
 _NO_MARKS = bytes(byte for byte in range(256) if byte not in b'"[{,')
@@ -57,14 +55,14 @@ _LISTS = ("content", "contents", "resources", "tools")
 
 
 class TooManyValuesError(ValueError):
-    """A message has more values than `MOST_VALUES`."""
+    """A message with more values than `MOST_VALUES`."""
 
     def __init__(self) -> None:
         super().__init__(f"a message of more than {MOST_VALUES:,} values")
 
 
 class ValueMeter:
-    """Counts the values of a JSON text that comes in pieces, without parsing it: nothing is kept of the text."""
+    """Counts the values of a JSON text in pieces, without parsing or storing it."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -72,14 +70,14 @@ class ValueMeter:
         self._escape = b""
 
     def reset(self) -> None:
-        """Begin with another message."""
+        """Start with the next message."""
         self._count, self._in_string, self._escape = 0, False, b""
 
     def feed(self, piece: bytes) -> None:
-        """Count what is in the next piece.
+        """Count the values in the next piece.
 
         Raises:
-            TooManyValuesError: the message has too many by now.
+            TooManyValuesError: the message has too many values.
         """
         rest = _ESCAPE.sub(b"", self._escape + piece)
         self._escape = b"\\" if rest.endswith(b"\\") else b""
@@ -91,7 +89,7 @@ class ValueMeter:
 
 
 class Transport(Protocol):
-    """A transport between a server and a session. `broken` says why jp ended it, and is empty until then."""
+    """A transport between a server and a session. `broken` says why jp stopped it; empty before."""
 
     broken: str
 
@@ -100,18 +98,18 @@ class Transport(Protocol):
         ...
 
     def stop(self, why: str) -> None:
-        """End the session; `why` completes the sentence `it …`."""
+        """Stop the session. `why` completes the sentence `it …`."""
         ...
 
 
 class Excess(msgspec.Struct, frozen=True):
-    """The data of an error that stands in the place of a result that jp does not take."""
+    """The data of an error with which jp replaces a result that is too large."""
 
     sentence: str
 
 
 class BoundedTransport:
-    """The transport of `link`, with what the server sends counted."""
+    """The transport of `link`, with bounds on the items and requests that the server sends."""
 
     def __init__(self, link: Transport) -> None:
         self._link = link
@@ -128,7 +126,7 @@ class BoundedTransport:
         return await self._transport.__aexit__(kind, error, trace)
 
     def take(self, message: JSONRPCMessage) -> JSONRPCMessage | None:
-        """Return what the session gets in the place of a message of the server; None where the session ends."""
+        """Return the message for the session, or an error in place of it; None to end the session."""
         from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
         if self._link.broken:
@@ -147,7 +145,7 @@ class BoundedTransport:
         return message
 
     def sent(self, message: JSONRPCMessage) -> None:
-        """Note an answer of jp."""
+        """Count a response of jp."""
         from mcp_types import JSONRPCError, JSONRPCResponse
 
         if isinstance(message, (JSONRPCResponse, JSONRPCError)) and message.id is not None:
@@ -161,7 +159,7 @@ class BoundedTransport:
 
 
 class _Reading:
-    """Messages from the server, within the bounds."""
+    """The stream of messages from the server, within the bounds."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], bounds: BoundedTransport) -> None:
         self._stream = stream
@@ -204,7 +202,7 @@ class _Reading:
 
 
 class _Writing:
-    """Messages to the server, whose responses are noted."""
+    """The stream of messages to the server, with its responses counted."""
 
     def __init__(self, stream: WriteStream[SessionMessage], bounds: BoundedTransport) -> None:
         self._stream = stream
@@ -228,7 +226,7 @@ class _Writing:
 
 
 def _without_excess(number: RequestId, result: dict[str, Any]) -> JSONRPCError | None:
-    """Return an error for a result that has too many items; None where it has not."""
+    """Return an error for a result with too many items; None for any other."""
     from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError
 
     for name in _LISTS:
@@ -245,14 +243,14 @@ def _is_list(value: object) -> TypeGuard[list[Any]]:
 
 
 _ANSWER = rb'\s*\{(?:\s*"jsonrpc"\s*:\s*"[^"]*"\s*,)?\s*"id"\s*:\s*(?P<id>[0-9]{1,18}|"[^"\\]*")\s*,\s*"result"'
-"""The start of a response of which nothing else can be read."""
+"""The beginning of a response that is otherwise unreadable."""
 
 
 def message_of(line: bytes) -> JSONRPCMessage | None:
-    """Return the message that a line is; None where it is none.
+    """Return the message in a line; None if it is not a message.
 
-    Halves of characters become `?`: programs that count in UTF-16 cut texts between them. What has the id of a
-    request and is no answer to it becomes an error, so that nobody waits for one.
+    Lone surrogates become `?`: programs that count in UTF-16 cut texts between them. An invalid response becomes an
+    error with its id, so that the request does not wait.
     """
     from mcp_types import jsonrpc_message_adapter
 
@@ -266,7 +264,7 @@ def message_of(line: bytes) -> JSONRPCMessage | None:
         return None
     except RecursionError:
         found = re.match(_ANSWER, line)
-        return _unreadable({"id": json.loads(found["id"])}, "the answer is nested too deeply") if found else None
+        return _unreadable({"id": json.loads(found["id"])}, "the response is nested too deeply") if found else None
     try:
         whole = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
         return jsonrpc_message_adapter.validate_json(whole, by_name=False)
@@ -274,7 +272,7 @@ def message_of(line: bytes) -> JSONRPCMessage | None:
         return _unreadable(value)
 
 
-def _unreadable(value: object, why: str = "the answer is not what the protocol says") -> JSONRPCMessage | None:
+def _unreadable(value: object, why: str = "the response is not valid in the protocol") -> JSONRPCMessage | None:
     from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
 
     answer = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
@@ -290,103 +288,55 @@ _LONGEST_LINE = 2000
 _LAST_WORDS = 300
 
 GRACE_SECS = 0.3
-"""Seconds for a server to end after its input is closed, and again after it is asked to."""
+"""Seconds for a server to exit after its input is closed, and again after SIGTERM."""
 
 
-class ServerProcess:
-    """A program whose standard input and output are a session. What it says on the third stream is for people."""
+class ServerProcess(GuardedProcess):
+    """A program whose standard input and output are a session. Its standard error is its log."""
 
-    def __init__(self, words: Sequence[str], *, directory: str, environment: Mapping[str, str]) -> None:
-        """Start `words[0]`, which is a path.
+    last_words = ""
+    """Last line of the log."""
 
-        Raises:
-            OSError: it cannot be started.
-        """
-        self._process = GuardedProcess(words, directory=directory, environment=environment)
-        for descriptor in (self._process.stdin, self._process.stdout, self._process.stderr):
-            os.set_blocking(descriptor, False)
-        self.last_words = ""
-
-    @property
-    def exit_code(self) -> int | None:
-        """Return how it ended, the number of a signal being negative; None while it runs."""
-        return self._process.exit_code
-
-    async def read(self) -> bytes:
-        """Return what it says next on its standard output; nothing at the end."""
-        return await _read(self._process.stdout)
-
-    async def write(self, data: bytes) -> None:
-        """Write `data` to its standard input.
-
-        Raises:
-            OSError: it does not take any more.
-        """
-        rest = memoryview(data)
-        while rest:
-            await wait_writable(self._process.stdin)
-            with suppress(BlockingIOError):
-                rest = rest[os.write(self._process.stdin, rest[:_CHUNK]) :]
-
-    async def listen(self, say: Callable[[str], None]) -> None:
-        """Pass on, line by line, what it says for people, and keep the last of it."""
+    async def follow_log(self, write: Callable[[str], None]) -> None:
+        """Pass the lines of the log to `write`."""
         begun = b""
-        while chunk := await _read(self._process.stderr):
+        while chunk := await self.read(self.stderr):
             *lines, begun = (begun + chunk).split(b"\n")
             begun = begun[:_LONGEST_LINE]
             for line in lines:
-                self._pass_on(line, say)
-        self._pass_on(begun, say)
+                self._pass_on(line, write)
+        self._pass_on(begun, write)
 
-    def _pass_on(self, line: bytes, say: Callable[[str], None]) -> None:
+    def _pass_on(self, line: bytes, write: Callable[[str], None]) -> None:
         text = line[:_LONGEST_LINE].decode("utf-8", "replace").rstrip()
         if text:
             self.last_words = text[:_LAST_WORDS]
-            say(text)
+            write(text)
 
-    def kill(self) -> None:
-        """End it and everything that it started at once, unless it has ended."""
-        self._process.kill()
-
-    async def end(self) -> None:
-        """Let nothing that it started go on. It may end by itself first. Cancelling does not shorten this."""
+    async def leave(self) -> None:
+        """Close the standard input, give the program time to exit, and end its descendants. Not canceled early."""
         with CancelScope(shield=True):
-            self._process.close_input()
+            self.close_input()
             with move_on_after(GRACE_SECS):
-                await self._process.wait()
-            await self._process.end(GRACE_SECS)
-
-    def close_input(self) -> None:
-        """Tell it that nothing more comes. Nobody may be writing."""
-        self._process.close_input()
-
-    def close(self) -> None:
-        """Let go of its outputs. Nobody may be reading them."""
-        self._process.close()
-
-
-async def _read(descriptor: int) -> bytes:
-    while True:
-        await wait_readable(descriptor)
-        with suppress(BlockingIOError):
-            return os.read(descriptor, _CHUNK)
+                await self.wait()
+            await self.end(GRACE_SECS)
 
 
 LONGEST_MESSAGE = 16 * 1024 * 1024
-"""In bytes: a resource of 10 MiB as base64, and some more."""
+"""Maximum bytes of a message: a resource of 10 MiB as base64, and some more."""
 
 _MOST_NOISE = 1024 * 1024
-"""So many bytes that are no messages a server may print: a greeting, the output of a program that it runs."""
+"""Maximum bytes of other output, such as a greeting or that of a program that the server runs."""
 
 _SHOWN = 2000
 _FLUSH_SECS = 0.5
 
 
 class StdioTransport:
-    """A transport over a process. `broken` says why jp cut it, if neither side ended."""
+    """A transport over the standard streams of a process."""
 
     def __init__(self, process: ServerProcess, log: Callable[[str], None]) -> None:
-        """`process` runs; the link ends it."""
+        """Take over `process`, which runs; this ends it."""
         self.broken = ""
         self.ended = Event()
         self._process = process
@@ -397,16 +347,16 @@ class StdioTransport:
 
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[TransportStreams]:
-        """Yield the two streams of a session. Leaving it ends the process."""
+        """Yield the two streams of a session. The process ends with the context."""
         incoming, read_stream = create_memory_object_stream["SessionMessage | Exception"](0)
         write_stream, outgoing = create_memory_object_stream["SessionMessage"](0)
-        # What is closed last is what tasks may still be reading.
+        # The process is closed last: tasks may still be reading its outputs.
         with closing(self._process), incoming, read_stream, write_stream, outgoing:
             async with create_task_group() as tasks:
                 written = Event()
                 tasks.start_soon(self._read, incoming)
                 tasks.start_soon(self._write, outgoing, written)
-                tasks.start_soon(self._process.listen, self._log)
+                tasks.start_soon(self._process.follow_log, self._log)
                 try:
                     yield read_stream, write_stream
                 finally:
@@ -419,21 +369,21 @@ class StdioTransport:
         write_stream: MemoryObjectSendStream[SessionMessage],
         written: Event,
     ) -> None:
-        """Send what is still to be said, that a call was cancelled perhaps, and end the process."""
+        """Send pending messages, such as a canceled call, and end the process."""
         with CancelScope(shield=True):
-            # From here on what it says is read and forgotten: it could not end with a full pipe.
+            # Output is read and dropped from now on: with a full pipe the process could not exit.
             read_stream.close()
             write_stream.close()
             with move_on_after(_FLUSH_SECS):
                 await written.wait()
             self._writing.cancel()
             await written.wait()
-            await self._process.end()
+            await self._process.leave()
 
     async def _read(self, incoming: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
         begun = bytearray()
         with incoming:
-            while not self.broken and (chunk := await self._process.read()):
+            while not self.broken and (chunk := await self._process.read(self._process.stdout)):
                 *lines, rest = chunk.split(b"\n")
                 for line in lines:
                     self._count(line)
@@ -469,7 +419,7 @@ class StdioTransport:
             self.stop(f"it printed more than {_MOST_NOISE:,} bytes that are no messages")
 
     def stop(self, why: str) -> None:
-        """See `jp.mcp.transport.Transport`."""
+        """Stop the session. See `Transport.stop`."""
         self.broken = self.broken or why
         self._process.kill()
 
@@ -480,7 +430,7 @@ class StdioTransport:
                     text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
                     await self._process.write(f"{text}\n".encode())
         except OSError:
-            # It does not read any more: whoever waits for an answer hears of it when its output ends.
+            # The server does not read any more. Pending requests fail at the end of its output.
             self._process.kill()
         finally:
             written.set()
@@ -491,10 +441,7 @@ _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
 class HttpTransport:
-    """A transport over HTTP. `refused` is the status of the last answer that was a refusal.
-
-    `broken` says why the session was ended by jp.
-    """
+    """A transport over HTTP. `refused` is the status of the last error response."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         """Send `headers` with every request to `url`."""
@@ -505,24 +452,24 @@ class HttpTransport:
         self._headers = headers
 
     def stop(self, why: str) -> None:
-        """See `jp.mcp.transport.Transport`."""
+        """Stop the session. See `Transport.stop`."""
         self.broken = self.broken or why
         self.ended.set()
 
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[TransportStreams]:
-        """Yield the two streams of a session. How long an answer may take is the caller's business."""
+        """Yield the two streams of a session. Time limits of responses are those of the caller."""
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
         from jp.tls import context_for
 
         client = httpx2.AsyncClient(
-            # What is compressed may be a thousand times as long.
+            # A compressed body may expand a thousand times.
             headers={"accept-encoding": "identity", **self._headers},
             verify=context_for(self._url),
             timeout=httpx2.Timeout(None, connect=_CONNECT_SECS),
-            event_hooks={"response": [self._look]},
+            event_hooks={"response": [self._check_response]},
         )
         async with (
             client,
@@ -530,8 +477,8 @@ class HttpTransport:
         ):
             yield streams
 
-    async def _look(self, response: httpx2.Response) -> None:
-        """Note a refusal, and have a body end where it is too long. One of events has its bound in each of them."""
+    async def _check_response(self, response: httpx2.Response) -> None:
+        """Note an error status, and bound the body. In an event stream the bound is for each event."""
         import httpx2
 
         if response.is_error and response.request.method == "POST":
@@ -542,7 +489,7 @@ class HttpTransport:
                 response.stream = _bounded_stream(stream, self.stop, of_events=True)
             return
         if response.headers.get("content-encoding", "identity") != "identity":
-            message = "the answer is compressed, though that was not asked for"
+            message = "the response is compressed, although that was not requested"
             raise httpx2.DecodingError(message, request=response.request)
         if isinstance(stream, httpx2.AsyncByteStream):
             response.stream = _bounded_stream(stream, self.stop, of_events=False)
@@ -551,9 +498,9 @@ class HttpTransport:
 def _bounded_stream(
     stream: httpx2.AsyncByteStream, stop: Callable[[str], None], *, of_events: bool
 ) -> httpx2.AsyncByteStream:
-    """Return `stream`, which fails where it is too long, and which stops the session where it has too many values.
+    """Return `stream` with bounds: it fails if it is too long, and stops the session if it has too many values.
 
-    Of a stream `of_events`, each event is a message, and how long one may be is held elsewhere.
+    Each event of a stream `of_events` is a message, whose length the SDK bounds.
     """
     import httpx2
 

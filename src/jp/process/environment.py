@@ -1,4 +1,4 @@
-"""The environment of a process that jp starts, and where its program lies."""
+"""Environment variables for programs that jp starts, and the search for their paths."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _OF_A_SIGNAL = 128
 
 
 def find_program(name: str, directory: str, environment: Mapping[str, str]) -> str | None:
-    """Return the path of a program that is to run in `directory`; None where there is none.
+    """Return the path of a program for `directory`; None if there is none.
 
-    A name with a slash is a path from there. For others, only absolute directories of PATH are looked into: what
-    others hold is whatever a stranger put there.
+    A name with a slash is a path relative to `directory`. Other names are searched in the absolute directories of
+    PATH only, as relative ones may contain files of others.
     """
     if "/" in name:
         return os.path.join(directory, name)  # noqa: PTH118 - text
@@ -26,7 +26,7 @@ def find_program(name: str, directory: str, environment: Mapping[str, str]) -> s
 
 
 def exit_code_text(code: int) -> str:
-    """Return an exit code as a shell gives it, with the signal that ended the program (a negative `code`)."""
+    """Return an exit code as in a shell, with the name of the signal for a negative `code`."""
     if code >= 0:
         return str(code)
     import signal
@@ -52,14 +52,14 @@ _GIT = frozenset({
     "GIT_NAMESPACE", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_CEILING_DIRECTORIES",
     "GIT_EXEC_PATH",
 })  # fmt: skip
-"""Variables in which git tells a hook its repository."""
+"""Variables that git sets for a hook."""
 
 _PLACES_OF_GIT = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR")
 
 _SECRET = re.compile(r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|API_?KEY|PRIVATE", re.IGNORECASE)
 _NEVER = frozenset({
-    "XDG_RUNTIME_DIR",  # where the sockets of agents and of D-Bus are
-    "NIX_CONFIG",  # may hold `access-tokens`
+    "XDG_RUNTIME_DIR",  # has the sockets of agents and D-Bus
+    "NIX_CONFIG",  # may contain `access-tokens`
 })  # fmt: skip
 _SCHEME = re.compile(r"(?:https?|socks(?:4a?|5h?)?)://", re.IGNORECASE)
 _PROXY = re.compile(r"\w+_proxy", re.IGNORECASE)
@@ -68,10 +68,10 @@ _PERHAPS_LOGIN = re.compile(r"://[^\s/@:]*:(?![0-9]*/)[^\s@]*@")
 
 
 def scrubbed(environment: Mapping[str, str], *, named: Collection[str] = ()) -> dict[str, str]:
-    """Return the variables of `environment` that a program gets: names that programs need, without secrets.
+    """Return the variables of `environment` that programs need, without secrets.
 
-    Users and passwords are cut out of addresses, and a variable whose name or value still looks like a secret is
-    dropped. Those that were `named` for this program pass unchanged.
+    Credentials are removed from URLs, and variables whose name or value looks like a secret are dropped. Variables in
+    `named` are passed unchanged.
     """
     passed = {name: _without_logins(name, value) for name, value in environment.items() if _is_passed(name)}
     passed = {name: value for name, value in passed.items() if not _looks_secret(name, value)}
@@ -81,14 +81,14 @@ def scrubbed(environment: Mapping[str, str], *, named: Collection[str] = ()) -> 
 def child_environment(
     environment: Mapping[str, str], *, cwd: str, directory: str, named: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return what a program gets that runs in `directory`, while jp itself runs in `cwd`; both are absolute.
+    """Return the variables for a program in `directory`, without prompts of git. jp runs in `cwd`.
 
-    `named` is as in `scrubbed`. Nothing in it asks a question.
+    Both paths are absolute; `named` is as in `scrubbed`.
     """
     passed = scrubbed(environment, named=named)
     for name in _PLACES_OF_GIT:
         if name in passed:
-            # A hook of git names them as seen from where it runs.
+            # In a git hook they are relative to its working directory.
             passed[name] = posixpath.join(cwd, passed[name])
     return {**passed, "PWD": directory, "GIT_TERMINAL_PROMPT": "0"}
 
@@ -100,7 +100,7 @@ def _is_passed(name: str) -> bool:
 
 def _without_logins(name: str, value: str) -> str:
     if _PROXY.fullmatch(name) and "@" in value:
-        # The address of a proxy needs no scheme, and programs take the last `@` for the end of its password.
+        # A proxy may have no scheme, and its password ends at the last `@`.
         scheme = _SCHEME.match(value.strip())
         return (scheme[0] if scheme else "") + value.rpartition("@")[2]
     return _LOGIN.sub("", value)

@@ -30,18 +30,19 @@ _SET_CHILD_SUBREAPER = 36
 """Options of Linux's prctl(2)."""
 
 _PATIENCE_SECS = 2.0
-"""Seconds for a killed process to be gone."""
+"""Maximum seconds to wait for the end of a killed process."""
 
+CHUNK = 64 * 1024
 _INT_SIZE = 4
 _LEASH, _REPORT, _FIRST_UNUSED = 3, 4, 5
 _LOWEST_COPY = 16
 _AS_DEFAULT = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Signals that Python ignores; what is ignored would be inherited."""
+"""Signals that Python ignores, which the program would inherit."""
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGPIPE)
 
 
 _ending: list[int] = []
-"""Guardians that have nothing left to do, and perhaps have not ended yet."""
+"""Guardians to reap: they have finished, but may not have ended yet."""
 
 
 class _Command(NamedTuple):
@@ -51,24 +52,24 @@ class _Command(NamedTuple):
 
 
 class GuardedProcess:
-    """A running program, behind its guardian, with our ends of its standard streams."""
+    """A running program with its guardian, and jp's ends of its standard streams."""
 
     def __init__(
         self, words: Sequence[str], *, directory: str, environment: Mapping[str, str], has_input: bool = True
     ) -> None:
         """Start the program.
 
-        From the first program on, no other process of the same user can read jp's memory and environment (Linux).
+        On Linux, no other process of the same user can read jp's memory and environment from then on.
 
         Args:
-            words: the program's path and its arguments.
-            directory: where it runs.
+            words: the path of the program, and its arguments.
+            directory: its working directory.
             environment: all its variables.
-            has_input: whether it can be written to; else its standard input is empty.
+            has_input: whether jp writes to its standard input; else that is empty.
 
         Raises:
             OSError: it cannot be started.
-            ValueError: a word or a variable cannot be handed to a program.
+            ValueError: a word or a variable contains a zero byte.
         """
         command = _Command(
             [_encoded(word) for word in words],
@@ -76,13 +77,15 @@ class GuardedProcess:
             {_encoded(name): _encoded(value) for name, value in environment.items()},
         )
         self.exit_code: int | None = None
-        """Exit code of the program, a signal as its negative number; None until it was waited for."""
+        """Exit code of the program, negative for a signal; None before `wait` has returned."""
         _prctl(_SET_DUMPABLE, 0)
         _reap_guardians()
         pipes = _pipes(5)
         (its_input, self.stdin), (its_leash, self._leash) = pipes[:2]
         (self.stdout, its_output), (self.stderr, its_errors), (self._report, its_report) = pipes[2:]
         self._open = {self.stdin, self.stdout, self.stderr, self._leash, self._report}
+        for descriptor in (self.stdin, self.stdout, self.stderr):
+            os.set_blocking(descriptor, False)
         try:
             self._guardian = os.fork()
             if self._guardian == 0:
@@ -111,12 +114,31 @@ class GuardedProcess:
             self._open.remove(descriptor)
             os.close(descriptor)
 
+    async def read(self, descriptor: int) -> bytes:
+        """Return the next bytes of `stdout` or `stderr`; none at the end."""
+        while True:
+            await wait_readable(descriptor)
+            with suppress(BlockingIOError):
+                return os.read(descriptor, CHUNK)
+
+    async def write(self, data: bytes) -> None:
+        """Write `data` to `stdin`.
+
+        Raises:
+            OSError: the program does not read any more.
+        """
+        rest = memoryview(data)
+        while rest:
+            await wait_writable(self.stdin)
+            with suppress(BlockingIOError):
+                rest = rest[os.write(self.stdin, rest[:CHUNK]) :]
+
     async def wait(self) -> None:
-        """Wait until the program itself has ended; what it started may still run. One task at a time."""
+        """Wait until the program has ended; processes that it started may still run. One task at a time."""
         if self.exit_code is None and self._report in self._open:
             await wait_readable(self._report)
             status = self._next_report()
-            # A guardian that reports nothing was killed: its program is out of reach.
+            # A guardian without a report was killed, and its program is unknown.
             self.exit_code = -signal.SIGKILL if status is None else os.waitstatus_to_exitcode(status)
 
     def signal(self, number: int) -> None:
@@ -126,13 +148,13 @@ class GuardedProcess:
                 os.write(self._leash, bytes((number,)))
 
     def kill(self) -> None:
-        """Kill the program and everything that it started, without waiting until it is gone."""
+        """Kill the program and its descendants, without waiting for their end."""
         self._close(self._leash)
 
     async def end(self, grace_secs: float) -> None:
-        """Ask the program to end, kill what still runs after `grace_secs`, and wait until it is gone.
+        """Terminate the program, kill the rest after `grace_secs`, and wait for the end of all of it.
 
-        Cancelling does not shorten this. What jp may not kill, a program that runs as another user, is not waited for.
+        Canceling does not shorten this. A process of another user, which jp may not kill, is not waited for.
         """
         with CancelScope(shield=True):
             if self.exit_code is None:
@@ -143,23 +165,23 @@ class GuardedProcess:
             with move_on_after(_PATIENCE_SECS):
                 await self.wait()
                 if self._report in self._open:
-                    await wait_readable(self._report)  # its end: nothing is left
+                    await wait_readable(self._report)  # its end: no descendant is left
         if self.exit_code is None:
             self.exit_code = -signal.SIGKILL
         _ending.append(self._guardian)
         self._close(self._report)
 
     def close(self) -> None:
-        """Let go of the streams. Nobody may be reading or writing."""
+        """Close the streams. No task may be reading or writing."""
         self._close(*self._open)
 
     def close_input(self) -> None:
-        """Tell the program that nothing more comes. Nobody may be writing."""
+        """Close the standard input of the program. No task may be writing."""
         self._close(self.stdin)
 
 
 def _pipes(count: int) -> list[tuple[int, int]]:
-    """Pairs of what is read and what is written."""
+    """Return new pipes as pairs of the read end and the write end."""
     pipes: list[tuple[int, int]] = []
     try:
         pipes.extend(os.pipe() for _ in range(count))
@@ -196,16 +218,16 @@ def _system_prctl() -> Callable[..., int] | None:
 
 
 def _prctl(option: int, value: int) -> None:
-    """Set an attribute of this process; nothing happens where the system has none."""
+    """Set an attribute of this process, on Linux."""
     function = _system_prctl()
     if function is not None:
         function(option, value, 0, 0, 0)
 
 
 def _guard(command: _Command, descriptors: tuple[int, int, int, int, int]) -> NoReturn:
-    """Be the guardian, in a fork of jp: nothing of jp may be touched but what is given here."""
+    """Run the guardian in a fork of jp. It uses no state of jp but its arguments."""
     try:
-        gc.disable()  # a finalizer would act on what belongs to jp
+        gc.disable()  # a finalizer would change state of jp
         signal.set_wakeup_fd(-1)
         os.setsid()
         _take_descriptors(descriptors)
@@ -222,17 +244,17 @@ def _guard(command: _Command, descriptors: tuple[int, int, int, int, int]) -> No
             os.close(stream)
         _tell(0)
         _kill_descendants(program, has_ended=_watch(program, woken))
-        os.close(_REPORT)  # to free the memory that it shares with jp takes milliseconds, for which nobody has to wait
+        os.close(_REPORT)  # before the exit, which takes milliseconds to free the memory shared with jp
     finally:
         os._exit(0)
 
 
 def _look_up(number: int, frame: object) -> None:
-    """Let SIGCHLD write to the pipe that is waited for."""
+    """Handle SIGCHLD, so that it writes to the wakeup pipe."""
 
 
 def _take_descriptors(descriptors: tuple[int, ...]) -> None:
-    """Have the five at 0 to 4, and no other: jp's locks, and the leashes of other guardians, end with jp only."""
+    """Move the descriptors to 0 to 4 and close all others, such as jp's locks and the leashes of other guardians."""
     copies = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, _LOWEST_COPY) for descriptor in descriptors]
     for target, copy in enumerate(copies):
         os.dup2(copy, target, inheritable=target < _LEASH)
@@ -245,9 +267,9 @@ def _tell(value: int) -> None:
 
 
 def _start(command: _Command) -> int:
-    """Start the program in a group of its own.
+    """Start the program in its own process group.
 
-    Where it cannot be started, report why and end: the number of the error, negative where its directory is the cause.
+    If that fails, report the error number, negative for an error of its directory, and exit.
     """
     sign = -1
     try:
@@ -260,7 +282,7 @@ def _start(command: _Command) -> int:
 
 
 def _watch(program: int, woken: int) -> bool:
-    """Hand on signals and tell how the program ended, until the leash is closed; whether it has ended by then."""
+    """Forward signals and report the exit status until the leash closes. Return whether the program has ended."""
     has_ended = False
     while True:
         readable, _, _ = select.select([_LEASH, woken], [], [])
@@ -276,7 +298,7 @@ def _watch(program: int, woken: int) -> bool:
 
 
 def _reap_ended(program: int) -> bool:
-    """Reap what has ended; whether the program is among it."""
+    """Reap ended children. Return whether the program is one of them."""
     found = False
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -297,7 +319,7 @@ def _signal_group(program: int, number: int) -> None:
 
 
 def _kill_descendants(program: int, *, has_ended: bool) -> None:
-    """Kill generation after generation, until no child is left: the children of who was killed become children here."""
+    """Kill children until none is left: the children of a killed process become children of the guardian."""
     if not has_ended or _system_prctl() is None or not os.access("/proc/self/stat", os.R_OK):
         _signal_group(program, signal.SIGKILL)
     with suppress(ChildProcessError):  # none is left
@@ -316,28 +338,28 @@ def _kill(processes: Sequence[int]) -> None:
 
 
 def _descendants(ancestor: int) -> list[int]:
-    """Return all processes below one: those that are its children only by now come with the next call."""
+    """Return the descendants of a process; on Linux only its children, as orphans become its children."""
     children: dict[int, list[int]] = {}
     for process, parent in _linux_processes() if sys.platform == "linux" else _listed_processes():
         children.setdefault(parent, []).append(process)
     found = children.get(ancestor, [])
     if sys.platform == "linux":
-        return found  # the number of a child cannot be another process's before it is reaped here
+        return found  # the number of a child is not reused before it is reaped here
     for process in found:
         found.extend(children.get(process, ()))
     return found
 
 
 def _linux_processes() -> Iterator[tuple[int, int]]:
-    """Yield the number of each process, and its parent's."""
+    """Yield the id of each process, and that of its parent."""
     for place in Path("/proc").glob("[1-9]*/stat"):
         with suppress(OSError):
-            # The program's name, in parentheses, may hold anything.
+            # The program's name, in parentheses, may contain any character.
             yield int(place.parent.name), int(place.read_bytes().rpartition(b")")[2].split()[1])
 
 
 def _listed_processes() -> Iterator[tuple[int, int]]:
-    """See `_linux_processes`, for systems without /proc."""
+    """Yield the same as `_linux_processes` on systems without /proc."""
     output, its_output = os.pipe()
     actions = [(os.POSIX_SPAWN_DUP2, its_output, 1)]
     with suppress(OSError):
@@ -349,14 +371,11 @@ def _listed_processes() -> Iterator[tuple[int, int]]:
         yield from ((int(process), int(parent)) for process, parent in rows)
 
 
-_CHUNK = 64 * 1024
-
-
 class ProcessLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Time limits, in seconds.
 
-    `timeout_secs` is for the program, `math.inf` where it may take as long as it likes; `grace_secs` for what it does
-    after it was asked to end, and for what it leaves behind to close its output.
+    `timeout_secs` is for the program, `math.inf` for no limit; `grace_secs` for its termination, and for its
+    descendants to close its output.
     """
 
     timeout_secs: float = 120.0
@@ -366,8 +385,8 @@ class ProcessLimits(msgspec.Struct, frozen=True, kw_only=True):
 class OutputLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Output limits, in bytes.
 
-    Of each output `kept` are kept, half from its beginning and half from its end; what lies between is read and
-    forgotten. A program that prints more than `most` on both together is stopped.
+    Of each output, the first and the last half of `kept` bytes are kept. A program that prints more than `most` bytes
+    on both outputs together is stopped.
     """
 
     kept: int
@@ -385,7 +404,7 @@ class CapturedOutput(msgspec.Struct, frozen=True, kw_only=True):
 class ProcessResult(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a program. A negative `exit_code` is the number of the signal that ended it.
 
-    `stopped` says why it was not left to end by itself: it took too long, or it printed too much.
+    `stopped` says why jp stopped it: it took too long, or printed too much.
     """
 
     exit_code: int
@@ -395,9 +414,9 @@ class ProcessResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
-    """A program to run: `words[0]` is a path. `stdin` is what it may read, None where that is nothing.
+    """A program to run: `words[0]` is a path. `stdin` is its standard input, None for an empty one.
 
-    Nothing in `words` and `environment` may hold a zero byte. `sandbox` confines it, None where nothing does.
+    `words` and `environment` must not contain zero bytes. `sandbox` confines it, None for no confinement.
     """
 
     words: Sequence[str]
@@ -408,11 +427,11 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run(program: Program, *, output: OutputLimits, limits: ProcessLimits) -> ProcessResult:
-    """Run a program to its end. Whatever ends this, or jp, nothing that the program started goes on.
+    """Run a program to its end. Its descendants end with it, also if this or jp is stopped.
 
     Raises:
         OSError: it cannot be started.
-        SandboxError: it must not run, because it cannot be confined.
+        SandboxError: its confinement is required, and cannot be set up.
     """
     if program.sandbox is None:
         return await _run(program, output=output, limits=limits)
@@ -448,7 +467,7 @@ async def _run(program: Program, *, output: OutputLimits, limits: ProcessLimits)
 
 
 class _OutputBuffer:
-    """The beginning and the end of what a stream says."""
+    """The beginning and the end of an output."""
 
     def __init__(self, kept: int) -> None:
         self._head = bytearray()
@@ -461,7 +480,7 @@ class _OutputBuffer:
         room = self._of_head - len(self._head)
         self._head += chunk[:room]
         self._tail += chunk[room:]
-        if len(self._tail) > 2 * self._of_tail + _CHUNK:
+        if len(self._tail) > 2 * self._of_tail + CHUNK:
             self._trim()
 
     def _trim(self) -> None:
@@ -476,7 +495,7 @@ class _OutputBuffer:
 
 
 class _OutputReader:
-    """A program that runs, and what it has said."""
+    """Writes the input of a running program, and reads its outputs."""
 
     def __init__(self, process: GuardedProcess, output: OutputLimits) -> None:
         self.stdout = _OutputBuffer(output.kept)
@@ -487,11 +506,11 @@ class _OutputReader:
         self._read_bytes = 0
 
     async def watch(self, stdin: bytes | None, grace_secs: float) -> None:
-        """Give it what it may read, and collect what it says until it has exited and closed its output."""
+        """Write its input, and read its outputs until it has exited and closed them."""
         async with create_task_group() as pipes:
             self._serve(pipes, stdin)
             await self._process.wait()
-            # What it left behind may hold its output open for as long as it likes.
+            # A descendant may keep the outputs open without a limit.
             pipes.cancel_scope.deadline = current_time() + grace_secs
 
     def _serve(self, pipes: TaskGroup, stdin: bytes | None) -> None:
@@ -501,26 +520,15 @@ class _OutputReader:
             pipes.start_soon(self._write, stdin)
 
     async def _read(self, descriptor: int, kept: _OutputBuffer, scope: CancelScope) -> None:
-        os.set_blocking(descriptor, False)
-        while not self.is_over_bound:
-            await wait_readable(descriptor)
-            with suppress(BlockingIOError):
-                chunk = os.read(descriptor, _CHUNK)
-                if not chunk:
-                    return
-                kept.add(chunk)
-                self._read_bytes += len(chunk)
+        while not self.is_over_bound and (chunk := await self._process.read(descriptor)):
+            kept.add(chunk)
+            self._read_bytes += len(chunk)
             if self._read_bytes > self._most:
                 self.is_over_bound = True
                 scope.cancel()
 
     async def _write(self, data: bytes) -> None:
-        rest = memoryview(data)
-        os.set_blocking(self._process.stdin, False)
-        # It need not read all that it may.
+        # A program need not read all of its input.
         with suppress(BrokenPipeError):
-            while rest:
-                await wait_writable(self._process.stdin)
-                with suppress(BlockingIOError):
-                    rest = rest[os.write(self._process.stdin, rest[:_CHUNK]) :]
+            await self._process.write(data)
         self._process.close_input()

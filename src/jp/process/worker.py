@@ -1,4 +1,4 @@
-"""Python in a process of its own, because it may take all time or all memory, and templates within bounds."""
+"""Worker processes with bounds on memory and CPU time, and a check for templates that need none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PLACING = frozenset({
     ),
     *("If", "CondExpr", "And", "Or", "Not", "Compare", "Operand"),
 })
-"""Nodes whose rendering takes time linear in the template and its values."""
+"""Nodes that render in time linear in the template and its values."""
 
 _FILTERS = frozenset({
     *("abs", "capitalize", "count", "d", "default", "e", "escape", "first", "float", "int", "last", "length", "lower"),
@@ -42,10 +42,10 @@ _FILTERS = frozenset({
 
 
 def is_simple_template(environment: Environment, template: str) -> bool:
-    """Return whether `template` does no more than to put values in their places; it loops, calls and computes nothing.
+    """Return whether `template` only inserts values, without loops, calls and arithmetic.
 
     Raises:
-        TemplateSyntaxError: it is no template.
+        TemplateSyntaxError: `template` is malformed.
         RecursionError: it is nested too deeply.
     """
     return all(
@@ -55,7 +55,7 @@ def is_simple_template(environment: Environment, template: str) -> bool:
 
 
 def _nodes(root: Node) -> Iterator[Node]:
-    """Yield every node below `root`, and `root`; without recursion, which nesting could exhaust."""
+    """Yield `root` and all nodes below it, without recursion, whose depth is limited."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -64,7 +64,7 @@ def _nodes(root: Node) -> Iterator[Node]:
 
 
 def _is_further_filter(node: Node) -> bool:
-    """Return whether it is a filter that may make much of little, such as `tojson(indent=10 ** 9)`."""
+    """Return whether a node is a filter with a possibly huge result, such as `tojson(indent=10 ** 9)`."""
     if type(node).__name__ != "Filter":
         return False
     found = cast("Any", node)
@@ -73,7 +73,7 @@ def _is_further_filter(node: Node) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """Return why a template cannot be rendered, of whatever was raised."""
+    """Return the reason of an exception that a template raised, as text."""
     match error:
         case MemoryError():
             return "it needs too much memory"
@@ -84,10 +84,10 @@ def reason_of(error: Exception) -> str:
 
 
 MOST_MEMORY = 1024 * 1024 * 1024
-"""Most bytes that such a process may map, with Python and its libraries, if the system enforces it."""
+"""Maximum bytes of address space of a worker, including Python, if the system enforces it."""
 
 COMPUTING_SECS = 5.0
-"""Most seconds of computing for one template."""
+"""Maximum seconds of CPU time for one template."""
 
 _MOST_BYTES = 256 * 1024 * 1024
 
@@ -99,20 +99,20 @@ _PROGRAM = (
 
 
 class WorkerError(Exception):
-    """A template was not rendered; the text says why."""
+    """A template was not rendered; its text says why."""
 
 
 async def run_worker(
     module: str, task: bytes, *, output: OutputLimits, computing_secs: float = math.inf
 ) -> ProcessResult:
-    """Run `main` of `module`, whose standard input is `task`. Where the wait is cancelled, the process is ended.
+    """Run `main` of `module` in a worker with `task` as standard input. Canceling ends the worker.
 
-    Python is isolated, with the places of this one: nothing of the current directory may be imported. After so many
-    seconds of computing the kernel ends it with SIGPROF, even if nobody waits for it any more. Its session of its own
-    keeps the signals of a terminal away from it.
+    Python is isolated, with this process's `sys.path`, so that it imports nothing from the current directory. After
+    `computing_secs` of CPU time the kernel ends it with SIGPROF, in any case. It has its own session, so that it gets
+    no signals from the terminal.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the worker cannot be started.
     """
     from jp.process.environment import scrubbed
     from jp.process.guardian import ProcessLimits, Program, run
@@ -123,12 +123,12 @@ async def run_worker(
 
 
 def confine(computing_secs: float) -> None:
-    """Bound the memory of this process, and where `computing_secs` is finite what it may compute."""
+    """Limit the memory of this process, and its CPU time if `computing_secs` is finite."""
     import resource
     import signal
     from contextlib import suppress
 
-    # macOS knows the limit, and may refuse it.
+    # macOS has the limit, but may not accept it.
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
@@ -161,7 +161,7 @@ async def render_in_worker(module: str, task: object) -> Any:
 
 
 def serve_task(work: Callable[[Any], object]) -> None:
-    """Do what this process was started for: give `work` the task, and tell what it returns, which is JSON."""
+    """Run `work` on the task of this worker, and write its result as JSON."""
     import json
     import pickle
     import signal

@@ -305,7 +305,7 @@ def transcript(ended: ProcessResult, *, timeout_secs: float | None = None) -> To
     )
 
 
-def facts_of(ended: Ended, *, stopped: str = "") -> Facts:
+def facts_of(ended: ProcessResult, *, stopped: str = "") -> Facts:
     """Return the facts for a digest: the first error, or the reason why it was `stopped`; without secrets."""
     error = stopped
     if ended.exit_code and not stopped:
@@ -391,7 +391,7 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
             # Nobody was asked, so nobody has read it in the question.
             invocation.notice(f"{self.name!r} ran: {self.limits(invocation).text}")
         use = denied_use(text_of(output) if output.is_error else output_text(ended.stderr), confinement)
-        if use is None or isinstance(mechanism, Missing):
+        if use is None or isinstance(mechanism, NoMechanism):
             return output
         limits = limits_text(confinement, mechanism, rules_for(confinement, {}).frozen_because)
         invocation.notice(f"the sandbox may have stopped {self.name!r}: {limits}; {self._remedy(confinement, use)}")

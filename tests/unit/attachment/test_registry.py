@@ -10,7 +10,7 @@ import pytest
 from jp.attachment import registry as third_party
 from jp.attachment.base import AttachmentError, Declaration, ResolveContext
 from jp.attachment.files import FileHandler
-from jp.attachment.registry import AttachmentRegistry
+from jp.attachment.registry import BUILT_IN, AttachmentRegistry
 
 
 def provide(monkeypatch: pytest.MonkeyPatch, schemes: Mapping[str, str]) -> list[Path | None]:
@@ -48,7 +48,7 @@ def test_an_unknown_scheme_names_the_known_ones(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(AttachmentError, match="'ftps', which is not known"):
         registry.handler("ftps://x")
 
-    assert raised.value.hint == "Known schemes: cmd, file, gh, http, https, notion."
+    assert raised.value.hint == f"Known schemes: {', '.join(sorted({*BUILT_IN, 'notion'}))}."
     assert looks == [Path("/cache")]
 
 

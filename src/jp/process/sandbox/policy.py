@@ -1,4 +1,7 @@
-"""Rules for the paths and networks of a confined program, and the mechanisms that enforce them. Pure."""
+"""Rules for the paths and the network of a confined program, and the mechanisms that enforce them. Pure.
+
+The most specific rule for a path decides. A path without a rule may be read, and not written.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,17 @@ import msgspec
 
 Mode = Literal["workspace-write", "read-only"]
 Access = Literal["write", "read", "fresh", "hidden"]
-"""A fresh directory is empty, may be written to, and is removed afterwards; what is hidden is empty."""
+"""A fresh directory is empty, writable, and removed afterwards; a hidden one is empty and read-only."""
 
 Kind = Literal["directory", "file", "link"]
 
 
 class SandboxSettings(Protocol):
-    """Settings of the sandbox; None or empty where the configuration has none."""
+    """Settings of the sandbox; None or empty if the configuration has none."""
 
     @property
     def mode(self) -> Mode | Literal["off"] | None:
-        """Return where a program may write."""
+        """Return the mode, which says where a program may write."""
         ...
 
     @property
@@ -36,19 +39,19 @@ class SandboxSettings(Protocol):
 
     @property
     def required(self) -> bool | None:
-        """Return whether it must not run where some of this cannot be held."""
+        """Return whether it must not run if some of this cannot be enforced."""
         ...
 
 
 class Confinement(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of a program. Paths are absolute, but those of `writable`.
+    """The confinement of a program. Paths are absolute, except in `writable`.
 
     Args:
         root: the workspace's root, the only directory that `workspace-write` lets a program change.
         network: whether it may use the network; never with `read-only`.
-        required: whether the program must not run where some of this cannot be held.
+        required: whether the program must not run if some of this cannot be enforced.
         writable: further directories that `workspace-write` lets it change; relative ones begin at the root.
-        private: directories of jp itself: hidden, whatever else is said.
+        private: directories of jp, always hidden.
     """
 
     mode: Mode
@@ -72,10 +75,10 @@ def confinement_of(
     private: Sequence[str],
     is_agreed: bool = False,
 ) -> Confinement | None:
-    """Return the limits that a configuration sets; None where it sets none.
+    """Return the confinement in a configuration; None for none.
 
-    `default` is the mode where it does not say. With `is_agreed`, a person has agreed to what runs, so that it may use
-    the network unless the configuration forbids it.
+    `default` is the mode without a setting. If `is_agreed`, the user has approved the program, so that it may use the
+    network unless the configuration forbids it.
     """
     mode = settings.mode or default
     if mode == "off":
@@ -91,7 +94,7 @@ def confinement_of(
 
 
 class PathRule(msgspec.Struct, frozen=True, kw_only=True):
-    """Access of a program to `path`, which has no links in it, and to all below it."""
+    """Access of a program to `path`, which contains no links, and to everything below it."""
 
     path: str
     access: Access
@@ -102,10 +105,10 @@ class Disk(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about the disk.
 
     Args:
-        kind: what is at a path; None where nothing is, or where it cannot be reached.
+        kind: the kind of the file at a path; None if there is none, or it cannot be reached.
         real: a path without links.
-        text: the beginning of a file's text; empty where it cannot be read.
-        sockets: paths of local sockets that others listen on.
+        text: the beginning of a file's text; empty if it is not readable.
+        sockets: paths of local sockets with a listener.
     """
 
     kind: Callable[[str], Kind | None]
@@ -115,10 +118,10 @@ class Disk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """Rules for paths, those of directories before those of what is in them.
+    """Rules for paths, parents before children.
 
-    `frozen_because` says why the root cannot be written to although the mode lets it. `placeholders` are directories
-    that have to exist while a program runs, so that it cannot create them; empty ones may be removed afterwards.
+    `frozen_because` says why the root is read-only although the mode makes it writable. `placeholders` are directories
+    that exist while a program runs, so that it cannot create them; empty ones may be removed afterwards.
     """
 
     paths: tuple[PathRule, ...]
@@ -128,7 +131,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 _FRESH = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - they are replaced by empty ones
 _RUNTIME = ("/run", "/var/run")
-"""Sockets of services are there, those of the user's session and of containers among them."""
+"""Directories with sockets of services, such as those of the user's session and of containers."""
 
 _SYSTEM_SECRETS = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d")
 
@@ -164,9 +167,9 @@ def rules_of(confinement: Confinement, *, homes: Sequence[str], environment: Map
 
     Args:
         confinement: its limits.
-        homes: the user's home directories: what HOME says, and what the system says.
-        environment: that of the program.
-        disk: what is on the disk.
+        homes: the user's home directories, according to HOME and to the system.
+        environment: the variables of the program.
+        disk: facts about the disk.
     """
     root = disk.real(confinement.root)
     reason = _frozen_because(confinement, root, homes, disk)
@@ -175,8 +178,8 @@ def rules_of(confinement: Confinement, *, homes: Sequence[str], environment: Map
     places = () if is_frozen else tuple(filter(_is_mountable, (root, *writable)))
     git = disk.kind(f"{root}/.git")
     placeholders = (f"{root}/.git",) if root in places and git in {None, "directory"} else ()
-    found = _Found(disk)
-    # What comes later wins where two rules are for one path.
+    found = _RuleTable(disk)
+    # Of two rules for one path the later one wins.
     found.add("fresh", map(disk.real, _FRESH))
     found.add("hidden", map(disk.real, _RUNTIME))
     needed = _needed(confinement, environment, disk)
@@ -192,8 +195,8 @@ def rules_of(confinement: Confinement, *, homes: Sequence[str], environment: Map
     return Rules(paths=_sorted(found.rules.values()), frozen_because=reason, placeholders=placeholders)
 
 
-class _Found:
-    """Rules by path."""
+class _RuleTable:
+    """The rules by path."""
 
     def __init__(self, disk: Disk) -> None:
         self.rules: dict[str, PathRule] = {}
@@ -207,17 +210,17 @@ class _Found:
                 self.put(access, [path], kind=kind)
 
     def put(self, access: Access, paths: Iterable[str], *, kind: Kind) -> None:
-        """Add a rule for each path, at which something of this `kind` is."""
+        """Add a rule for each path, which has this `kind`."""
         for path in filter(_is_mountable, paths):
             self.rules[path] = PathRule(path=path, access=access, is_directory=kind != "file")
 
     def forget_below(self, directory: str) -> None:
-        """Take the rules away for a directory and what is in it."""
+        """Remove the rules for a directory and everything below it."""
         self.rules = {path: rule for path, rule in self.rules.items() if not is_below(path, directory)}
 
 
 def _sorted(rules: Collection[PathRule]) -> tuple[PathRule, ...]:
-    """Return the rules that change something, the general ones first."""
+    """Return the rules with an effect, general ones first."""
     changing = [
         rule
         for rule in rules
@@ -233,24 +236,24 @@ def _absolute(path: str, root: str, homes: Sequence[str]) -> str:
 
 
 def _is_mountable(path: str) -> bool:
-    """Return whether a rule for `path` leaves the program its own devices and its own list of processes."""
+    """Return whether a rule for `path` is allowed: the program has a private `/dev` and `/proc`."""
     is_kernels = any(is_below(path, place) for place in ("/dev", "/proc", "/sys"))
     return path != "/" and (is_below(path, "/dev/shm") or not is_kernels)  # noqa: S108 - compared, not written
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Return whether `path` is `directory` or lies in it."""
+    """Return whether `path` is `directory` or below it."""
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 def access_of(path: str, rules: Iterable[PathRule]) -> Access:
-    """Return what a program may do with `path`."""
+    """Return the access of a program to `path`."""
     nearest = max((rule for rule in rules if is_below(path, rule.path)), key=lambda rule: len(rule.path), default=None)
     return "read" if nearest is None else nearest.access
 
 
 def _frozen_because(confinement: Confinement, root: str, homes: Sequence[str], disk: Disk) -> str:
-    """Return why nothing below the root may be written although the mode lets it; empty where it may."""
+    """Return why the root is read-only although the mode makes it writable; empty if it is writable."""
     if confinement.mode == "read-only":
         return ""
     if any(is_below(disk.real(home), root) for home in homes):
@@ -260,7 +263,7 @@ def _frozen_because(confinement: Confinement, root: str, homes: Sequence[str], d
 
 
 def _needed(confinement: Confinement, environment: Mapping[str, str], disk: Disk) -> list[str]:
-    """Return what has to stay readable although it lies in what is hidden: programs, and how names are resolved."""
+    """Return paths in hidden directories that stay readable: those of programs, and the resolver's configuration."""
     covered = [disk.real(place) for place in (*_FRESH, *_RUNTIME)]
     needed = [place for place in environment.get("PATH", "").split(":") if place.startswith("/")]
     if confinement.has_network:
@@ -281,7 +284,7 @@ def _secrets(homes: Sequence[str], environment: Mapping[str, str]) -> list[str]:
 
 
 def _kept(places: Sequence[str], disk: Disk) -> list[str]:
-    """Return what decides what git and jp run: `.git`, wherever it leads, and `.jp`."""
+    """Return the directories whose files decide what git and jp run: `.git` and its target, and `.jp`."""
     kept: list[str] = []
     for place in places:
         kept += [path for name in (".git", ".jp") if disk.kind(path := f"{place}/{name}") not in {None, "link"}]
@@ -294,13 +297,13 @@ def _kept(places: Sequence[str], disk: Disk) -> list[str]:
 
 
 class Bubblewrap(msgspec.Struct, frozen=True):
-    """Namespaces, by `program`: all of a confinement is held."""
+    """Namespaces, set up by `program`. It enforces all of a confinement."""
 
     program: str
 
 
 class Landlock(msgspec.Struct, frozen=True):
-    """An allow-list of the kernel, in its `version`: part of a confinement is held. See `why` for what is missing."""
+    """The kernel's Landlock in its `version`. It enforces a part of a confinement; `why` says why it is used."""
 
     version: int
     why: str
@@ -311,7 +314,7 @@ class Seatbelt(msgspec.Struct, frozen=True):
 
 
 class NoMechanism(msgspec.Struct, frozen=True):
-    """Nothing here can confine a program; `why` says why not."""
+    """No mechanism works; `why` says why."""
 
     why: str
 
@@ -320,9 +323,9 @@ Mechanism = Bubblewrap | Landlock | Seatbelt | NoMechanism
 
 
 def bwrap_words(program: str, rules: Rules, *, directory: str, empty: str, network: bool) -> list[str]:
-    """Return the words before a command that have bubblewrap run it by these rules.
+    """Return the command line of bubblewrap for these rules, to put before a command.
 
-    `empty` is an empty file, put in place of hidden ones. No option is newer than version 0.3.
+    `empty` is an empty file that replaces hidden ones. No option is newer than version 0.3.
     """
     words = [program, "--unshare-all", *(["--share-net"] if network else []), "--die-with-parent", "--cap-drop", "ALL"]
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
@@ -344,13 +347,13 @@ def bwrap_words(program: str, rules: Rules, *, directory: str, empty: str, netwo
             case _:
                 assert_never(rule.access)
     for path in hidden:
-        # Only now: what is deeper had to be put into it.
+        # Only now, as mounts below it need a writable directory.
         words += ["--remount-ro", path]
     return [*words, "--chdir", directory, "--"]
 
 
 def seatbelt_profile(rules: Rules, *, temporary: str, network: bool) -> str:
-    """Return the profile for `sandbox-exec` of macOS. The last line that matches decides."""
+    """Return the profile for macOS's `sandbox-exec`. The last line that matches decides."""
     lines = ["(version 1)", "(allow default)", "(deny file-write*)"]
     devices = ("/dev/null", "/dev/zero", "/dev/dtracehelper", "/dev/tty")
     lines += [f"(allow file-write* (literal {_quoted(device)}))" for device in devices]
@@ -386,9 +389,9 @@ def _quoted(path: str) -> str:
 
 
 def readable_parts(rules: Sequence[PathRule], listed: Callable[[str], Sequence[str]]) -> list[str]:
-    """Return the paths that an allow-list names so that all may be read but what the rules hide.
+    """Return the paths of an allow-list that covers everything but what the rules hide.
 
-    `listed` gives the names in a directory, without links: one that is allowed would lead to what is hidden.
+    `listed` returns the names in a directory without links, which could lead to hidden files.
     """
     found: list[str] = []
     pending = ["/"]
@@ -452,14 +455,14 @@ def not_held(confinement: Confinement, mechanism: Mechanism) -> tuple[str, ...]:
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of a program on this machine: one `word`, and a `text` for the person who approves it."""
+    """The limits of a program on this machine: one `word`, and a `text` for the user who approves it."""
 
     word: str
     text: str
 
 
 def limits_in_force(confinement: Confinement, mechanism: Mechanism, frozen_because: str = "") -> Limits:
-    """Return what holds for a program that the mechanism confines."""
+    """Return the limits of a program with this mechanism."""
     limits = limits_text(confinement, mechanism, frozen_because)
     if isinstance(mechanism, NoMechanism | Landlock) and confinement.required:
         return Limits(word="refused", text=f"it will not run: a sandbox is required, and {mechanism.why}")
@@ -477,7 +480,7 @@ def limits_in_force(confinement: Confinement, mechanism: Mechanism, frozen_becau
 
 
 def denied_use(text: str, confinement: Confinement) -> Literal["network", "write"] | None:
-    """Return what the confinement may have kept a program from that said `text` on failing: a write, or the network."""
+    """Return the access that a failed program with the output `text` may have been denied; None for neither."""
     if not confinement.has_network and _UNREACHABLE.search(text) is not None:
         return "network"
     return "write" if _REFUSED.search(text) is not None else None

@@ -156,7 +156,7 @@ def test_output_that_is_not_utf_8_is_replaced_and_said(context: ResolveContext) 
 def test_output_that_is_no_text_is_refused(stream: str, context: ResolveContext) -> None:
     error = failure(shell(f"printf 'a\\0b' >&{stream}"), context)
 
-    assert "prints what is no text" in error.message
+    assert "prints binary data" in error.message
 
 
 def test_an_excluded_command_is_not_run(context: ResolveContext) -> None:
@@ -184,7 +184,7 @@ def programs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("cmd:no-such-program-x", "there is no command 'no-such-program-x'", "aliases"),
         ("cmd:./missing", "there is no command './missing'", "root"),
-        ("cmd:~/missing", "there is no command '~/missing'", "'~' means nothing"),
+        ("cmd:~/missing", "there is no command '~/missing'", "'~' is not expanded"),
         ("cmd:own-script", "there is no command 'own-script'", "'./own-script'"),
         ("cmd:./own-script", "cannot run './own-script': Permission denied", "chmod +x"),
         ("cmd:./garbage", "cannot run './garbage': Exec format error", "shell"),

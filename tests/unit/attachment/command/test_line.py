@@ -57,7 +57,7 @@ def test_a_command_is_shown_as_one_types_it() -> None:
         ("cmd:a 'b", "has a quote that is not closed"),
         ("cmd://a?arg=%00", "has a zero byte"),
         ("cmd://a?exclude=x", "has the parameter 'exclude'"),
-        ("cmd+x://a", "'cmd+x://a' is no command"),
+        ("cmd+x://a", "'cmd+x://a' is not a command"),
     ],
 )
 def test_what_is_no_command_is_refused(uri: str, said: str) -> None:

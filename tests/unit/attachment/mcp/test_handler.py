@@ -90,7 +90,7 @@ def test_what_is_excluded_is_not_read() -> None:
     [
         ("mcp+s+memo://gone", (), MissingSourceError, ("says: gone", "It has, for example: mcp+s+memo://a.")),
         ("mcp+s+memo://down", (), AttachmentError, ("'s' has ended", "start it")),
-        ("mcp+s+memo://a", (), AttachmentError, ("'s' gives nothing for it", "for example")),
+        ("mcp+s+memo://a", (), AttachmentError, ("'s' has nothing at this URI", "for example")),
         ("mcp+s+memo://a", (Resource(uri="u", text="x" * 101),), AttachmentError, ("at most 100", "is the limit")),
         ("mcp+s+memo://a", (Resource(uri="u", blob=b"a\0b"),), AttachmentError, ("is binary", "can be attached")),
         ("file:a", (), AttachmentError, ("names no resource", "mcp+SERVER+URI")),

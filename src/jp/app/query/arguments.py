@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.structured.check import Checker
+from jp.app.schema_checker import Checker
 from jp.config.assignment import Assignment, change_of, parse_cfg
 from jp.config.layers import Layer, Origin
 from jp.config.schema import InvalidValueError
@@ -265,6 +265,6 @@ def with_schema(request: ChatRequest, wanted: Checker | None) -> tuple[ChatReque
         return replace(request, schema=wanted.schema), wanted
     if request.schema is None:
         return request, None
-    from jp.app.structured.check import Checker
+    from jp.app.schema_checker import Checker
 
     return request, Checker(request.schema)

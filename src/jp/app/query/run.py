@@ -42,7 +42,7 @@ from jp.turn.request import InlineLoader, Loader
 
 if TYPE_CHECKING:
     from jp.app.query.dry_run import DryRun
-    from jp.app.structured.check import Checker
+    from jp.app.schema_checker import Checker
     from jp.workspace.listing import ConversationInfo
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
-from jp.app.structured.answer import Cut, Fit, NoAnswer, Unchecked, Unfit, Verdict, judge
-from jp.app.structured.check import Checker
+from jp.app.query.structured import Cut, Fit, NoAnswer, Unfit, Verdict, judge
+from jp.app.schema_checker import Checker
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -93,9 +93,3 @@ PATTERNED = Checker({"type": "object", "properties": {"a": {"pattern": "^a+$"}}}
 )
 def test_an_answer_is_searched_for_the_patterns_of_its_schema(value: Any, verdict: Verdict) -> None:
     assert judged(turn(data(value)), PATTERNED) == verdict
-
-
-def test_an_answer_that_cannot_be_searched_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.executable", "/nowhere/python")
-
-    assert isinstance(judged(turn(data({"a": "aa"})), PATTERNED), Unchecked)

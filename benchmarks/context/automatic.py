@@ -207,7 +207,7 @@ class Simulation:
 
     def _turn(self) -> Preparation:
         said: list[str] = []
-        automatic = room.AutomaticRoom(
+        automatic = room.AutomaticCompaction(
             self._wiring, self.log, self._workspace, "benchmark", log=said.append, remembers=True
         )
         ports = TurnPorts(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forked import run_jp
-from jp.app.query.replaying import first_code_block
+from jp.app.query.earlier_turns import first_code_block
 from jp.conversation.entries import ChatRequest, ChatResponse, CycleEnd, TurnStart
 from running import Result
 from stage import logs, make_workspace, only_log

@@ -10,9 +10,8 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.options import Options
-from jp.app.places import AnyWorkspace
-from jp.app.query.attachments import Schemes
+from jp.app.options import AnyWorkspace, Options
+from jp.app.query.attachments import AttachmentSchemes
 from jp.app.settings import command_for
 from jp.attachment.base import AttachmentError, Declaration
 from jp.attachment.comparison import Standing, State, Survey
@@ -80,7 +79,7 @@ T = TypeVar("T")
 _LONGEST_STATE = max(map(len, get_args(State)))
 
 
-class Declared(msgspec.Struct, frozen=True, kw_only=True):
+class DeclaredAttachments(msgspec.Struct, frozen=True, kw_only=True):
     """Attachments that a conversation declares: `texts` as configured, those in `untrusted` without the user's trust.
 
     `trusting` is the command that gives it.
@@ -99,10 +98,10 @@ def declared_in(
     info: ConversationInfo | None,
     *,
     texts: tuple[str, ...] | None = None,
-) -> Declared:
+) -> DeclaredAttachments:
     """Return the attachments that the configuration declares, or with it `texts`."""
     config = resolved.config.conversation
-    return Declared(
+    return DeclaredAttachments(
         texts=config.attachments if texts is None else texts,
         untrusted={value.value for value in resolved.ignored if value.key == "conversation.attachments"},
         trusting=command_for(resolved.ignored, info),
@@ -111,8 +110,8 @@ def declared_in(
 
 
 async def standings(
-    declared: Declared,
-    schemes: Schemes,
+    declared: DeclaredAttachments,
+    schemes: AttachmentSchemes,
     entries: Sequence[AnyEntry],
     *,
     reaches_out: bool,
@@ -130,7 +129,7 @@ async def standings(
 
 
 async def expectations(
-    given: Sequence[Declaration], declared: Declared, schemes: Schemes, entries: Sequence[AnyEntry]
+    given: Sequence[Declaration], declared: DeclaredAttachments, schemes: AttachmentSchemes, entries: Sequence[AnyEntry]
 ) -> list[str]:
     """Sentences about what was just declared and will not come with the next turn as one may expect."""
     survey = _survey(declared, schemes, entries)
@@ -169,7 +168,7 @@ async def _all(look: Callable[[T], Awaitable[Standing]], items: Sequence[T]) -> 
     return [found[index] for index in range(len(items))]
 
 
-def find_declared(typed: Sequence[str], texts: Sequence[str], schemes: Schemes) -> dict[str, bool]:
+def find_declared(typed: Sequence[str], texts: Sequence[str], schemes: AttachmentSchemes) -> dict[str, bool]:
     """Those of the declarations `texts` that are meant by what was typed, each with whether only a part of it was.
 
     Raises:
@@ -180,7 +179,7 @@ def find_declared(typed: Sequence[str], texts: Sequence[str], schemes: Schemes) 
     return dict(_meant(text, declared, schemes) for text in typed)
 
 
-def _meant(typed: str, declared: Mapping[str, str], schemes: Schemes) -> tuple[str, bool]:
+def _meant(typed: str, declared: Mapping[str, str], schemes: AttachmentSchemes) -> tuple[str, bool]:
 
     malformed = None
     try:
@@ -209,7 +208,9 @@ def _canonical(text: str, declare: Callable[[Sequence[str]], list[Declaration]])
         return None
 
 
-def _survey(declared: Declared, schemes: Schemes, entries: Sequence[AnyEntry], *, reaches_out: bool = False) -> Survey:
+def _survey(
+    declared: DeclaredAttachments, schemes: AttachmentSchemes, entries: Sequence[AnyEntry], *, reaches_out: bool = False
+) -> Survey:
     return Survey(
         registry=schemes.registry,
         context=replace(schemes.context, max_bytes=declared.max_bytes),
@@ -219,7 +220,7 @@ def _survey(declared: Declared, schemes: Schemes, entries: Sequence[AnyEntry], *
     )
 
 
-def _excludes(declared: Declared, schemes: Schemes) -> list[Declaration]:
+def _excludes(declared: DeclaredAttachments, schemes: AttachmentSchemes) -> list[Declaration]:
     found: list[Declaration] = []
     for text in declared.texts:
         if text.startswith("!") and text not in declared.untrusted:
@@ -234,7 +235,7 @@ def _as_written(text: str) -> Declaration:
     return Declaration(uri=text.removeprefix("!"), written=text, exclude=text.startswith("!"))
 
 
-async def _standing(text: str, survey: Survey, schemes: Schemes) -> Standing:
+async def _standing(text: str, survey: Survey, schemes: AttachmentSchemes) -> Standing:
     plain = _as_written(text)
     try:
         (declaration,) = schemes.configured([text])

@@ -10,8 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.conversations import tidy
-from jp.app.options import Options
-from jp.app.places import AnyWorkspace, open_session, open_workspace
+from jp.app.options import AnyWorkspace, Options, open_session, open_workspace
 from jp.app.settings import (
     Sources,
     accepted_of,

@@ -19,7 +19,7 @@ from jp.app.compaction.preview import (
     reasoning_withheld,
 )
 from jp.app.conversations import read_conversation
-from jp.app.estimates import known_of
+from jp.app.estimates import known_error
 from jp.app.models import details_of, pricing
 from jp.app.options import Options
 from jp.compaction.fact_lines import FactLines
@@ -161,7 +161,7 @@ def context_report(options: Options, target: str = ".") -> ContextReport:
     auto = config.conversation.compaction.auto
     known = Known(
         details=details_of(config, model),
-        ratio=known_of(str(model)).ratio,
+        ratio=known_error(str(model)).ratio,
         prompt=config.assistant.system_prompt,
         on_servers=on_servers([tool.name for tool in settings.tools], config.conversation.tools),
         trigger_ratio=auto.trigger_ratio if auto.enabled else None,

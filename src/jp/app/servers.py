@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
-from jp.app.options import Options
-from jp.app.places import current_directory
+from jp.app.options import Options, current_directory
 from jp.config.model import AppConfig
 from jp.config.tools import McpServerConfig
 from jp.errors import ConfigurationError, JpError
@@ -206,7 +205,7 @@ class Servers:
             limits = _limits_of(config, around)
             if limits.word in {"none", "partly"}:
                 self._options.notice(f"the MCP server {name!r}: {limits.text}")
-            talk = Talking(self._options, self._listings, self._configured, self._awaited)
+            talk = ServerMessages(self._options, self._listings, self._configured, self._awaited)
             remembered = self._listings.opening(config)
             self._connections[name] = Connection(name, config, around, talk, remembered=remembered)
         self._connections[name].begin()
@@ -265,7 +264,7 @@ class Servers:
         after_upload.set(begin)
 
 
-class Talking:
+class ServerMessages:
     """The handling of what servers say. Those that are `awaited` are seen to fail anyway."""
 
     def __init__(

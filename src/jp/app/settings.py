@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.options import Options
-from jp.app.places import AnyWorkspace, current_directory
+from jp.app.options import AnyWorkspace, Options, current_directory
 from jp.config.files import Places
 from jp.config.keys import KeyPath
 from jp.config.layers import Ignored, Layer, Resolved
@@ -314,7 +313,7 @@ def trusted_config(options: Options, *, say: bool = False) -> AppConfig:
 
     `say`: with a notice where something is ignored.
     """
-    from jp.app.places import open_workspace
+    from jp.app.options import open_workspace
 
     resolved = read_sources(options, open_workspace(options)).resolve()
     if say:

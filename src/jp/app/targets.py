@@ -114,7 +114,7 @@ class Identified(msgspec.Struct, frozen=True):
     text: str
 
 
-class Labelled(msgspec.Struct, frozen=True):
+class Labeled(msgspec.Struct, frozen=True):
     """The one with a label: `K=V`, or `K` with any value."""
 
     label: str
@@ -126,7 +126,7 @@ class Titled(msgspec.Struct, frozen=True):
     text: str
 
 
-Named = Identified | Labelled | Titled
+Named = Identified | Labeled | Titled
 """The name that is looked for among the conversations of a workspace."""
 
 Target = Active | Previous | Last | Picked | Named
@@ -153,7 +153,7 @@ def parse_target(text: str) -> Target:
     if written.startswith("@"):
         label = written.removeprefix("@")
         check_name(label.partition("=")[0], option="the label of a target")
-        return Labelled(label)
+        return Labeled(label)
     digits = written.lower().removeprefix(_PREFIX)
     is_id = digits.isascii() and digits.isdecimal()
     return Identified(digits, written) if is_id else Titled(written)
@@ -178,7 +178,7 @@ def matching(target: Named, candidates: Sequence[Candidate], *, archived: bool) 
             found = [candidate for candidate in candidates if candidate.id.digits.startswith(digits)]
             exact = [candidate for candidate in found if candidate.id.digits == digits]
             return exact or found or _titled(text, wanted)
-        case Labelled(label=label):
+        case Labeled(label=label):
             return [candidate for candidate in wanted if has_labels(candidate.labels, (label,))]
         case Titled(text=text):
             return _titled(text, wanted)
@@ -421,7 +421,7 @@ class _Chooser:
                 return self._last()
             case Picked(text=typed):
                 return self._picked(text, typed)
-            case Identified() | Labelled() | Titled():
+            case Identified() | Labeled() | Titled():
                 return self._named(text, target)
             case _:
                 assert_never(target)
@@ -533,11 +533,11 @@ class _Chooser:
             which = "that is not archived" if self._archived else "that is archived"
             names = _names(others)
             return UnknownTargetError(message, hint=f"one {which} does: {names}; name it by its id")
-        wanted = target.label if isinstance(target, Labelled) else text
+        wanted = target.label if isinstance(target, Labeled) else text
         if isinstance(target, Identified) or wanted.startswith(_PREFIX):
             return UnknownTargetError(message, hint=f"ids look like 'jp-c17800836875'; {_LIST}")
         choices = [candidate for candidate in candidates if candidate.is_archived == self._archived]
-        alike = [] if isinstance(target, Labelled) else near(wanted, choices)
+        alike = [] if isinstance(target, Labeled) else near(wanted, choices)
         meant = " or ".join(f"{candidate.title!r} ({candidate.id})" for candidate in alike)
         return UnknownTargetError(message, hint=f"did you mean {meant}?" if meant else _LIST)
 

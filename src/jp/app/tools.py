@@ -12,9 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.conversations import read_conversation
-from jp.app.options import Options
-from jp.app.places import AnyWorkspace, base_directory, open_workspace
-from jp.app.query.attachments import Schemes
+from jp.app.options import AnyWorkspace, Options, base_directory, open_workspace
+from jp.app.query.attachments import AttachmentSchemes
 from jp.app.settings import read_sources, require_tool
 from jp.config.layers import Resolved
 from jp.config.model import AppConfig
@@ -78,7 +77,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
     info: ConversationInfo | None
     stream: ReadStream
     resolved: Resolved
-    schemes: Schemes
+    schemes: AttachmentSchemes
 
     @property
     def root(self) -> Path:
@@ -134,10 +133,10 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
             yield toolset
 
     def _toolset(self, config: AppConfig) -> Toolset:
-        from jp.app.query.tools import Standing
+        from jp.app.query.tools import BuiltinTools
         from jp.app.toolset import Toolset
 
-        standing = Standing(self.schemes, config, None, (), is_structured=False)
+        standing = BuiltinTools(self.schemes, config, None, (), is_structured=False)
         return Toolset(
             config,
             cache_directory=self._cache,
@@ -177,7 +176,7 @@ def read_tools(options: Options, target: str | None) -> ReadTools:
         read = read_conversation(options, target)
         workspace, resolved = read.workspace, read.resolved
         info, stream = read.info, ReadStream(read.entries, read.loader)
-    schemes = Schemes(workspace, options, info)
+    schemes = AttachmentSchemes(workspace, options, info)
     schemes.distrust(resolved)
     return ReadTools(
         options=options,

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.app.stdin import PipedText, Source, choose_source, compose_query, decode, read_piped, stdin_source
+from jp.app.values import PipedText, Source, choose_source, compose_query, decode, read_piped, stdin_source
 from jp.errors import UsageError
 
 PIPE = stat.S_IFIFO

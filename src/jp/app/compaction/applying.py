@@ -12,9 +12,9 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.compaction.order import ListedProfile, Order
+from jp.app.compaction.order import CompactionOrder, ListedProfile
 from jp.app.compaction.preview import Preview, Previewer, SummaryPreview
-from jp.app.places import AnyWorkspace
+from jp.app.options import AnyWorkspace
 from jp.compaction.fact_lines import nonce_of, tool_policy
 from jp.compaction.large_items import LargeItem
 from jp.compaction.overlays import turns_covered
@@ -172,7 +172,7 @@ class Appender(Protocol):
         ...
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class CompactionResult(msgspec.Struct, frozen=True, kw_only=True):
     """Overlays that are ready to be written, and what they do.
 
     `unsupported` counts claims of a summary that nothing bore out; `usage` is what the summary took,
@@ -190,12 +190,12 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 async def make(
     previewer: Previewer,
     plan: Plan,
-    order: Order,
+    order: CompactionOrder,
     *,
     workspace: AnyWorkspace,
     notice: Callable[[str], None],
     pay: Pay | None = None,
-) -> Made:
+) -> CompactionResult:
     """The overlays of `plan`, its summary written by a model. One that would not make the view smaller is left out.
 
     With `pay` the summary is paid from what a query may cost.
@@ -205,7 +205,7 @@ async def make(
     """
     overlays = plan.overlays
     if plan.summary is None:
-        return Made(overlays=overlays, effect=previewer.effect(overlays), budget=previewer.budget_of(order))
+        return CompactionResult(overlays=overlays, effect=previewer.effect(overlays), budget=previewer.budget_of(order))
     from jp.app.compaction.summarizer import summarizer_for
 
     summarizer = summarizer_for(
@@ -218,7 +218,7 @@ async def make(
     if planner.size((*overlays, summary)) >= planner.size(overlays):
         notice("the summary is no shorter than what it stands for, so it is not used")
         rest = previewer.plan(replace(order, wish=replace(order.wish, summary=False))).overlays
-        return Made(
+        return CompactionResult(
             overlays=rest,
             effect=previewer.effect(rest),
             usage=written.usage,
@@ -226,7 +226,7 @@ async def make(
             budget=previewer.budget_of(order),
         )
     with_summary = previewer.settled(order, plan, summary)
-    return Made(
+    return CompactionResult(
         overlays=with_summary,
         effect=previewer.effect(with_summary),
         unsupported=written.unsupported,
@@ -303,7 +303,7 @@ def overlay_text(overlay: Compaction) -> str:
     return f"{turns_text(overlay.from_turn, overlay.to_turn)}: {policies_text(overlay)} ({overlay.at}{by})"
 
 
-def made_sentence(made: Made, conversation: str) -> str:
+def made_sentence(made: CompactionResult, conversation: str) -> str:
     """Return one line that says what was done and what undoes it."""
     if not made.overlays:
         return "nothing to compact"

@@ -207,7 +207,7 @@ class SummaryOrder(msgspec.Struct, frozen=True, kw_only=True):
     is_local: bool = False
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class CompactionOrder(msgspec.Struct, frozen=True, kw_only=True):
     """The changes to be made, and the turns they apply to. `name` is that of the profile, empty for options.
 
     With a `budget`, only as much as it takes to reach it; `is_firm` says that the newest turns are kept whatever it is.
@@ -229,7 +229,7 @@ def order_of(
     ranges: RangeFlags | None = None,
     model: str | None = None,
     budget: str | None = None,
-) -> Order:
+) -> CompactionOrder:
     """Return the order that options and configuration add up to.
 
     Raises:
@@ -244,7 +244,7 @@ def order_of(
     is_firm = ranges.keep_last is not None
     asked = None if budget is None else parse_budget(budget, option="--budget")
     if flags.are_given:
-        return Order(
+        return CompactionOrder(
             name="",
             wish=_flagged(flags),
             bounds=bounds,
@@ -258,7 +258,9 @@ def order_of(
     summary = SummaryOrder(model=model or found.summary.model, instructions=instructions)
     if asked is None and found.budget is not None:
         asked = configured_budget(found.budget, key=f"conversation.compaction.profiles.{name}.budget")
-    return Order(name=name, wish=wish_of(found), bounds=bounds, summary=summary, budget=asked, is_firm=is_firm)
+    return CompactionOrder(
+        name=name, wish=wish_of(found), bounds=bounds, summary=summary, budget=asked, is_firm=is_firm
+    )
 
 
 def bounds_of(config: CompactionConfig, flags: RangeFlags) -> RangeWish:

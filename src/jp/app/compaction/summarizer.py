@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.compaction.order import SummaryOrder
-from jp.app.places import AnyWorkspace, base_directory
+from jp.app.options import AnyWorkspace, base_directory
 from jp.compaction.log_contents import Leaf, LogContent
 from jp.compaction.overlays import Range
 from jp.compaction.summaries import Summarised, Summarising, summarising
@@ -82,7 +82,7 @@ class SummaryUnpaidError(JpError):
     exit_code = ExitCode.QUOTA
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class WrittenSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A summary, by which model, and how many of its claims nothing bore out."""
 
     policy: SummaryPolicy
@@ -115,7 +115,7 @@ class Summarizer:
 
     async def write(
         self, entries: Sequence[AnyEntry], found: Range, order: SummaryOrder, loader: Loader, *, limit: int
-    ) -> Written:
+    ) -> WrittenSummary:
         """The summary of the turns of `found`, of at most `limit` tokens.
 
         Raises:
@@ -135,7 +135,7 @@ class Summarizer:
                 hint="try again, name another model with --model, or write it without one with --local",
             )
         policy = replace(outcome.policy, model=str(self.model), usage=self.usage)
-        return Written(policy=policy, model=self.model, usage=self.usage, unsupported=outcome.unsupported)
+        return WrittenSummary(policy=policy, model=self.model, usage=self.usage, unsupported=outcome.unsupported)
 
     async def _run(self, steps: Summarising, order: SummaryOrder) -> Summarised | SummaryError:
         try:
@@ -303,7 +303,7 @@ def summarizer_for(
     Raises:
         JpError: there is no key, or nobody is known by that name.
     """
-    from jp.app.keys import UserKeys
+    from jp.app.models import UserKeys
     from jp.provider.registry import create_provider
 
     chosen = summary_model(config, order, model)

@@ -118,9 +118,9 @@ def _last_prompt(entries: Sequence[AnyEntry], settings: RequestSettings) -> int:
 
 
 def _ratio(model: ModelId) -> float:
-    from jp.app.estimates import known_of
+    from jp.app.estimates import known_error
 
-    return known_of(str(model)).ratio
+    return known_error(str(model)).ratio
 
 
 def _prices(model: ModelId, config: AppConfig, limit: float, *, cache: str) -> Prices:

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments, flag_layers
-from jp.app.query.attachments import Schemes
-from jp.app.query.conversation import Held, Place, peek, settle
-from jp.app.query.past import answer_of, calls_of, last_answer, request_of, standing_turns
-from jp.app.query.question import Composed, Given, Part, nothing_asked
-from jp.app.query.screen import Unwatched
-from jp.app.query.tools import Standing, tool_layers, without_missing_tools
+from jp.app.query.attachments import AttachmentSchemes
+from jp.app.query.conversation import QueryConversation, WorkspaceContext, read_conversation, resolve_settings
+from jp.app.query.earlier_turns import answer_of, calls_of, effective_turns, last_answer, request_of
+from jp.app.query.question import ComposedQuery, Part, QueryInput, nothing_asked
+from jp.app.query.screen import NoScreen
+from jp.app.query.tools import BuiltinTools, tool_layers, without_missing_tools
 from jp.app.query.wiring import Wiring, wire
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, CycleEnd
@@ -31,9 +31,8 @@ from jp.render.sanitize import one_line, sanitize
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
-    from jp.app.drafts import OpenedDraft
-    from jp.app.editor import Editor
-    from jp.app.query.question import Keeper
+    from jp.app.drafts import Editor, OpenedDraft
+    from jp.app.query.question import DraftKeeper
     from jp.config.model import JsonObject
     from jp.workspace.listing import ConversationInfo
 
@@ -229,20 +228,20 @@ class Composer:
     """Composes the words of one query. The conversation is only read, without its lock."""
 
     def __init__(
-        self, options: Options, arguments: QueryArguments, place: Place, chosen: ConversationInfo | None
+        self, options: Options, arguments: QueryArguments, place: WorkspaceContext, chosen: ConversationInfo | None
     ) -> None:
         self._options = options
         self._arguments = arguments
         self._place = place
         self._chosen = chosen
 
-    async def compose(self, given: Given, stack: AsyncExitStack) -> Composed:
+    async def compose(self, given: QueryInput, stack: AsyncExitStack) -> ComposedQuery:
         """See `jp.app.query.run.compose`."""
         arguments = self._arguments
         parts = [self._quote()] if arguments.quote else []
         replayed = ""
         if arguments.replay and given.opens_editor:
-            from jp.app.query.replaying import conversation_of, last_request
+            from jp.app.query.earlier_turns import conversation_of, last_request
 
             last = last_request(conversation_of(self._held).entries)
             replayed = last.identity
@@ -256,19 +255,18 @@ class Composer:
             text = await self._rendered(text, () if given.opens_editor else given.parts)
         if keeper is None and self._is_blank(text) and not (given.piped.strip() or arguments.replay):
             raise nothing_asked()
-        return Composed(text, given.piped, replays=arguments.replay, replayed=replayed, keeper=keeper)
+        return ComposedQuery(text, given.piped, replays=arguments.replay, replayed=replayed, keeper=keeper)
 
-    async def _edited(self, parts: Sequence[str], given: Given, stack: AsyncExitStack) -> tuple[Keeper, str]:
-        from jp.app.drafts import drafts_directory, open_draft
-        from jp.app.editor import NotAskedError, edit
-        from jp.app.query.question import Keeper
+    async def _edited(self, parts: Sequence[str], given: QueryInput, stack: AsyncExitStack) -> tuple[DraftKeeper, str]:
+        from jp.app.drafts import NotAskedError, drafts_directory, edit, open_draft
+        from jp.app.query.question import DraftKeeper
 
         editor = self._editor(given)
-        below = notes(self._facts(given), standing_turns(self._entries))
+        below = notes(self._facts(given), effective_turns(self._entries))
         digits = "" if self._chosen is None else self._chosen.id.digits
         directory = drafts_directory(self._place.workspace, digits, persistent=self._options.persist)
         opened = open_draft(directory, parts)
-        keeper = stack.enter_context(Keeper(opened.draft, self._options, self._place, self._chosen))
+        keeper = stack.enter_context(DraftKeeper(opened.draft, self._options, self._place, self._chosen))
         opened.draft.write(opened.text, below)
         self._say_what_is_kept(opened)
         try:
@@ -298,8 +296,8 @@ class Composer:
             others = f"; {opened.others} more in {str(opened.draft.path.parent.parent)!r}" if opened.others else ""
             self._options.notice(f"the editor starts from what you wrote before and was not answered{others}")
 
-    def _editor(self, given: Given) -> Editor:
-        from jp.app.editor import find_editor
+    def _editor(self, given: QueryInput) -> Editor:
+        from jp.app.drafts import find_editor
 
         editor = find_editor(self._config.editor, os.environ)
         if editor is None and given.is_empty and not (self._arguments.edit or self._arguments.quote):
@@ -332,35 +330,35 @@ class Composer:
         return () if self._held is None else self._held.entries
 
     @cached_property
-    def _held(self) -> Held | None:
+    def _held(self) -> QueryConversation | None:
         if self._chosen is None:
             return None
-        return peek(self._chosen, self._place, self._options, self._arguments)
+        return read_conversation(self._chosen, self._place, self._options, self._arguments)
 
     @cached_property
     def _wiring(self) -> Wiring:
-        schemes = Schemes(self._place.workspace, self._options, self._chosen)
+        schemes = AttachmentSchemes(self._place.workspace, self._options, self._chosen)
         config = schemes.servers.remembered(self._config)
         typed = schemes.typed(self._arguments.attach)
-        standing = Standing(schemes, config, self._held, typed, is_structured=self._arguments.schema is not None)
+        standing = BuiltinTools(schemes, config, self._held, typed, is_structured=self._arguments.schema is not None)
 
         arguments = self._arguments
         if schemes.servers.has_strangers:
             # What may be a tool of theirs is looked at when they have said so.
             arguments = replace(arguments, approve=frozenset())
-        return wire(self._options, arguments, config, self._place, standing, Unwatched())
+        return wire(self._options, arguments, config, self._place, standing, NoScreen())
 
     @cached_property
     def _config(self) -> AppConfig:
         """The configuration of the turn, if nobody else changes the conversation before it begins."""
-        schemes = Schemes(self._place.workspace, self._options, self._chosen)
+        schemes = AttachmentSchemes(self._place.workspace, self._options, self._chosen)
         typed = [declaration.text for declaration in schemes.typed(self._arguments.attach)]
         flags = flag_layers(self._arguments, typed)
         switched = tool_layers(self._arguments, self._place, self._held, flags)
-        settings = settle(self._place, self._held, [*flags, *switched])
+        settings = resolve_settings(self._place, self._held, [*flags, *switched])
         return without_missing_tools(settings.resolved, self._place.cache)[0]
 
-    def _facts(self, given: Given) -> list[Fact]:
+    def _facts(self, given: QueryInput) -> list[Fact]:
         """Return the facts worth knowing while one writes: also that there is a model, and a key for it.
 
         Raises:
@@ -383,7 +381,7 @@ class Composer:
 
         from jp.app.targets import title_of
 
-        turns = len(standing_turns(self._entries))
+        turns = len(effective_turns(self._entries))
         return f"{self._chosen.id}, {title_of(self._chosen)}, {turns} {'turn' if turns == 1 else 'turns'}"
 
     def _tokens(self) -> str:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.app.options import Options
-from jp.app.places import UNATTENDED_PATIENCE_SECS, AnyWorkspace, base_directory, open_session, open_workspace
+from jp.app.options import UNATTENDED_PATIENCE_SECS, AnyWorkspace, Options, base_directory, open_session, open_workspace
 from jp.app.query.arguments import FOR_ONE_TURN, QueryArguments
 from jp.app.settings import Sources, accept_own, layers_of, read_sources, require_trust, trust_store
 from jp.config.layers import Layer, Resolved
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from jp.workspace.session import Session
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class WorkspaceContext(msgspec.Struct, frozen=True, kw_only=True):
     """The place where a command works. `root` confines file tools and declared attachments."""
 
     workspace: AnyWorkspace
@@ -41,7 +40,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         return self.workspace.user_data / "cache"
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class QueryConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation that exists. `log` is None where it is only read; `layers` are its own settings.
 
     With a `fork` it is what that will be: nothing of it is written yet, and `info` is its source's.
@@ -55,7 +54,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     fork: Fork | None = None
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class NewConversation(msgspec.Struct, frozen=True, kw_only=True):
     """The question of the command line. `outside` are typed attachments that do not lie in the workspace.
 
     `topic` names the directory of a new conversation, `first_words` are what it is called.
@@ -68,7 +67,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     first_words: str | None = None
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class TurnSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration of a turn, and what the conversation keeps of it.
 
     `change` is what the command line changes about what an existing conversation keeps.
@@ -89,20 +88,20 @@ def _is_run_by_git() -> bool:
     return any(os.environ.get(name) for name in ("GIT_EXEC_PATH", "GIT_INDEX_FILE"))
 
 
-def _activate(place: Place, info: ConversationInfo) -> None:
+def _activate(place: WorkspaceContext, info: ConversationInfo) -> None:
     """Make a conversation the active one, unless git runs this at a terminal that belongs to somebody's own queries."""
     if not _is_run_by_git() or os.environ.get("JP_SESSION"):
         place.session.activate(info.id)
 
 
-def find_place(options: Options) -> Place:
+def find_workspace_context(options: Options) -> WorkspaceContext:
     """The workspace, this terminal's session, and the configuration's sources.
 
     Raises:
         JpError: the workspace or a configuration file is not what it should be.
     """
     workspace = open_workspace(options)
-    return Place(
+    return WorkspaceContext(
         workspace=workspace,
         session=open_session(workspace),
         root=base_directory(workspace),
@@ -110,7 +109,9 @@ def find_place(options: Options) -> Place:
     )
 
 
-async def choose_conversation(options: Options, arguments: QueryArguments, place: Place) -> ConversationInfo | None:
+async def choose_conversation(
+    options: Options, arguments: QueryArguments, place: WorkspaceContext
+) -> ConversationInfo | None:
     """The conversation to continue, None for a new one.
 
     Raises:
@@ -127,7 +128,7 @@ async def choose_conversation(options: Options, arguments: QueryArguments, place
     return found
 
 
-async def _continued(options: Options, arguments: QueryArguments, place: Place) -> ConversationInfo | None:
+async def _continued(options: Options, arguments: QueryArguments, place: WorkspaceContext) -> ConversationInfo | None:
     if arguments.new:
         return None
     if arguments.target is not None or arguments.fork is not None:
@@ -157,7 +158,9 @@ def _check_continuable(found: ConversationInfo, arguments: QueryArguments) -> No
         )
 
 
-def peek(info: ConversationInfo, place: Place, options: Options, arguments: QueryArguments) -> Held:
+def read_conversation(
+    info: ConversationInfo, place: WorkspaceContext, options: Options, arguments: QueryArguments
+) -> QueryConversation:
     """A conversation as it is now, or as its fork will be, only to read it.
 
     Raises:
@@ -166,18 +169,18 @@ def peek(info: ConversationInfo, place: Place, options: Options, arguments: Quer
     if arguments.fork is None:
         stream = place.workspace.read(info)
         layers = layers_of(place.workspace, info, stream.entries)
-        return Held(info=info, entries=stream.entries, loader=stream, layers=layers)
+        return QueryConversation(info=info, entries=stream.entries, loader=stream, layers=layers)
 
     from jp.app.forking import Forking, up_to
 
     forking = Forking(options=options, workspace=place.workspace, sources=place.sources)
     fork = forking.prepare(info, up_to(arguments.fork, option="--fork"), local=arguments.local or None)
-    return Held(info=info, entries=fork.entries, loader=fork.stream, layers=fork.layers, fork=fork)
+    return QueryConversation(info=info, entries=fork.entries, loader=fork.stream, layers=fork.layers, fork=fork)
 
 
-async def hold(
-    info: ConversationInfo, place: Place, options: Options, arguments: QueryArguments, stack: AsyncExitStack
-) -> Held:
+async def open_conversation(
+    info: ConversationInfo, place: WorkspaceContext, options: Options, arguments: QueryArguments, stack: AsyncExitStack
+) -> QueryConversation:
     """Open a conversation: for writing, with its lock, until `stack` is left; for a dry run or a fork only to read.
 
     Raises:
@@ -185,7 +188,7 @@ async def hold(
         StorageError: it cannot be read or written.
     """
     if arguments.dry_run or arguments.fork is not None:
-        read = peek(info, place, options, arguments)
+        read = read_conversation(info, place, options, arguments)
         for text in () if read.fork is None else read.fork.notices:
             options.notice(text)
         return read
@@ -199,10 +202,10 @@ async def hold(
     for text in log.notices:
         options.notice(text)
     layers = layers_of(place.workspace, info, log.entries)
-    return Held(info=info, entries=log.entries, loader=log, layers=layers, log=log)
+    return QueryConversation(info=info, entries=log.entries, loader=log, layers=layers, log=log)
 
 
-def settle(place: Place, held: Held | None, flags: Sequence[Layer]) -> Settings:
+def resolve_settings(place: WorkspaceContext, held: QueryConversation | None, flags: Sequence[Layer]) -> TurnSettings:
     """The configuration of the turn. What it needs of a stranger's files must have been trusted.
 
     Raises:
@@ -214,10 +217,10 @@ def settle(place: Place, held: Held | None, flags: Sequence[Layer]) -> Settings:
     lasting = [layer for layer in flags if layer.origin.where not in FOR_ONE_TURN]
     kept = sources.kept(conversation=None if held is None else layers, flags=lasting)
     change = {} if held is None else delta(sources.resolve(conversation=layers, cfg=False), kept)
-    return Settings(resolved=resolved, kept=kept, change=change)
+    return TurnSettings(resolved=resolved, kept=kept, change=change)
 
 
-class Begun(msgspec.Struct, frozen=True, kw_only=True):
+class ConversationContext(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation in which a turn is about to begin."""
 
     info: ConversationInfo
@@ -229,7 +232,13 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.log.entries[:1], *self.log.fresh)
 
 
-async def begin(place: Place, held: Held | None, settings: Settings, asked: Asked, stack: AsyncExitStack) -> Begun:
+async def begin_conversation(
+    place: WorkspaceContext,
+    held: QueryConversation | None,
+    settings: TurnSettings,
+    asked: NewConversation,
+    stack: AsyncExitStack,
+) -> ConversationContext:
     """Write what comes before the turn: a new conversation, or what the command line changes about one.
 
     From here on it is this terminal's active conversation, unless git runs this. A new one that fails before its first
@@ -255,10 +264,12 @@ async def begin(place: Place, held: Held | None, settings: Settings, asked: Aske
         )
         log.append(ConfigDelta(delta=settings.change))
     _activate(place, info)
-    return Begun(info=info, log=log)
+    return ConversationContext(info=info, log=log)
 
 
-async def _create(place: Place, kept: Resolved, asked: Asked, stack: AsyncExitStack) -> Begun:
+async def _create(
+    place: WorkspaceContext, kept: Resolved, asked: NewConversation, stack: AsyncExitStack
+) -> ConversationContext:
     from jp.workspace.metadata import Metadata
 
     arguments, workspace = asked.arguments, place.workspace
@@ -277,10 +288,12 @@ async def _create(place: Place, kept: Resolved, asked: Asked, stack: AsyncExitSt
 
     log = await _open_new(info, place, asked, stack, accept_base)
     _activate(place, info)
-    return Begun(info=info, log=log)
+    return ConversationContext(info=info, log=log)
 
 
-async def _create_fork(fork: Fork, place: Place, asked: Asked, stack: AsyncExitStack) -> tuple[ConversationInfo, Log]:
+async def _create_fork(
+    fork: Fork, place: WorkspaceContext, asked: NewConversation, stack: AsyncExitStack
+) -> tuple[ConversationInfo, Log]:
     from jp.app.forking import Forking, with_labels
 
     arguments = asked.arguments
@@ -293,7 +306,11 @@ async def _create_fork(fork: Fork, place: Place, asked: Asked, stack: AsyncExitS
 
 
 async def _open_new(
-    info: ConversationInfo, place: Place, asked: Asked, stack: AsyncExitStack, prepare: Callable[[], None]
+    info: ConversationInfo,
+    place: WorkspaceContext,
+    asked: NewConversation,
+    stack: AsyncExitStack,
+    prepare: Callable[[], None],
 ) -> Log:
     """The log of a conversation that was just created, and is taken away again if nothing is asked in it."""
     workspace = place.workspace
@@ -315,7 +332,7 @@ async def _open_new(
     return log
 
 
-def _log_of(held: Held) -> Log:
+def _log_of(held: QueryConversation) -> Log:
     if held.log is None:
         msg = "a conversation that is only read cannot be written"
         raise RuntimeError(msg)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from jp.app.options import Options
-from jp.app.query.attachments import HealingLoader
-from jp.app.query.conversation import Held
+from jp.app.query.attachments import RestoringLoader
+from jp.app.query.conversation import QueryConversation
 from jp.app.query.wiring import Wiring, say_what_is_left_out
 from jp.compaction.fact_lines import FactLines
 from jp.conversation.entries import ChatRequest, TurnStart, Usage
@@ -82,7 +82,7 @@ class DryRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def preview_request(
-    options: Options, held: Held | None, wiring: Wiring, request: ChatRequest, *, exact: bool
+    options: Options, held: QueryConversation | None, wiring: Wiring, request: ChatRequest, *, exact: bool
 ) -> DryRun:
     """Return the request; nothing is written, and sent only what has its tokens counted, where they are to be `exact`.
 
@@ -91,7 +91,7 @@ async def preview_request(
         ProviderError: they could not be counted.
     """
     entries = () if held is None else held.entries
-    loader = HealingLoader(InlineLoader() if held is None else held.loader, request)
+    loader = RestoringLoader(InlineLoader() if held is None else held.loader, request)
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), msgspec.structs.replace(request, id=f"{_NEXT}-request"))
     thread = build_thread((*entries, *upcoming), wiring.settings, loader=loader, stand_ins=FactLines())
     for sentence in loader.notices():
@@ -107,10 +107,10 @@ async def preview_request(
 
 
 def _estimate(wiring: Wiring, sections: Sections) -> Estimate:
-    from jp.app.estimates import known_of
+    from jp.app.estimates import known_error
     from jp.app.models import details_of
 
-    known = known_of(str(wiring.model))
+    known = known_error(str(wiring.model))
     size = prompt_size(sections).scaled(known.ratio)
     return Estimate(
         tools=size.tools,

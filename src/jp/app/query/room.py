@@ -12,10 +12,10 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.compaction.applying import turns_text
-from jp.app.compaction.order import Order, order_of
+from jp.app.compaction.order import CompactionOrder, order_of
 from jp.app.compaction.summarizer import error_kind_of, limit_of, local_summary, summarizer_for, texts_of
-from jp.app.estimates import known_of
-from jp.app.places import AnyWorkspace
+from jp.app.estimates import known_error
+from jp.app.options import AnyWorkspace
 from jp.app.query.budget import payment
 from jp.app.query.wiring import Wiring
 from jp.compaction.fact_lines import FactLines
@@ -90,7 +90,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     freed: int = 0
 
 
-class RoomMaker:
+class OverlayMaker:
     """Makes overlays for one request. Nothing is written here."""
 
     def __init__(
@@ -98,7 +98,7 @@ class RoomMaker:
         wiring: Wiring,
         recorder: Recorder,
         workspace: AnyWorkspace,
-        order: Order,
+        order: CompactionOrder,
         *,
         log: Callable[[str], None],
     ) -> None:
@@ -347,7 +347,7 @@ def ratio_in(recorder: Recorder, wiring: Wiring) -> float | None:
     return None
 
 
-class AutomaticRoom:
+class AutomaticCompaction:
     """The port `jp.turn.ports.Room`, for one turn."""
 
     def __init__(
@@ -367,7 +367,7 @@ class AutomaticRoom:
         path = workspace.user_data / "compaction" / f"{conversation}.json" if remembers else None
         self._file = PolicyFile(path)
         self._order = order_of(wiring.config.conversation.compaction, profile=self._auto.profile)
-        self._maker = RoomMaker(wiring, recorder, workspace, self._order, log=log)
+        self._maker = OverlayMaker(wiring, recorder, workspace, self._order, log=log)
         self._window = self._known_window()
         self._ratio: float | None = None
         self._bytes = 0  # of the request that was looked at last
@@ -505,7 +505,7 @@ class AutomaticRoom:
             return newest.reported / max(newest.estimated, 1)
         if self._ratio is not None:
             return self._ratio
-        return ratio_in(self._recorder, self._wiring) or known_of(str(self._wiring.model)).ratio
+        return ratio_in(self._recorder, self._wiring) or known_error(str(self._wiring.model)).ratio
 
     def _known_window(self) -> Window | None:
         from jp.app.models import details_of

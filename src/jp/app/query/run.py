@@ -12,25 +12,24 @@ from msgspec.structs import replace
 
 from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments, check, flag_layers, read_wanted, with_schema
-from jp.app.query.asking import Asker
-from jp.app.query.attachments import Schemes, check_size, compose_request, healing, outside_of_root
+from jp.app.query.asking import Asker, TitleCost, Titling
+from jp.app.query.attachments import AttachmentSchemes, check_size, compose_request, outside_of_root, restoring
 from jp.app.query.conversation import (
-    Asked,
-    Begun,
-    Held,
-    Place,
-    Settings,
-    begin,
+    ConversationContext,
+    NewConversation,
+    QueryConversation,
+    TurnSettings,
+    WorkspaceContext,
+    begin_conversation,
     choose_conversation,
-    find_place,
-    hold,
-    settle,
+    find_workspace_context,
+    open_conversation,
+    resolve_settings,
 )
-from jp.app.query.question import Composed, Given, Question, read_question
-from jp.app.query.screen import Screen, Unwatched
-from jp.app.query.structured import Structured, take_structured_turn
-from jp.app.query.titling import Spent, Titling
-from jp.app.query.tools import Standing, tool_layers, without_missing_tools
+from jp.app.query.question import ComposedQuery, QueryInput, Question, read_question
+from jp.app.query.screen import NoScreen, Screen
+from jp.app.query.structured import StructuredTurn, take_structured_turn
+from jp.app.query.tools import BuiltinTools, tool_layers, without_missing_tools
 from jp.app.query.wiring import Wiring, check_rendering, wire
 from jp.app.settings import require_tool, tell_ignored
 from jp.config.model import AppConfig
@@ -59,11 +58,11 @@ class PreparedQuery(msgspec.Struct, frozen=True, kw_only=True):
     options: Options
     arguments: QueryArguments
     screen: Screen
-    place: Place
-    held: Held | None
-    settings: Settings
+    place: WorkspaceContext
+    held: QueryConversation | None
+    settings: TurnSettings
     wiring: Wiring
-    composed: Composed
+    composed: ComposedQuery
     question: Question
     entries: Sequence[AnyEntry]
     request: ChatRequest
@@ -85,7 +84,7 @@ class QueryReport(msgspec.Struct, frozen=True, kw_only=True):
 
     conversation: str
     outcome: TurnOutcome
-    structured: Structured | None
+    structured: StructuredTurn | None
     wiring: Wiring
     recorder: Recorder
     start: int
@@ -95,11 +94,11 @@ class QueryReport(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def answer(self) -> str:
         """The text of the answer; empty where none came."""
-        from jp.app.query.past import last_answer
+        from jp.app.query.earlier_turns import last_answer
 
         return last_answer(self.recorder.entries[self.start :])
 
-    async def title(self) -> Spent | None:
+    async def title(self) -> TitleCost | None:
         """Wait a moment for the title of a new conversation; return what it cost."""
         return await self.titling.settle(answered=self.outcome.ending == "answered")
 
@@ -120,7 +119,7 @@ async def prepare(
     """
     check(arguments)
     async with AsyncExitStack() as stack:
-        yield await _prepared(options, arguments, Unwatched() if screen is None else screen, stack)
+        yield await _prepared(options, arguments, NoScreen() if screen is None else screen, stack)
 
 
 async def _prepared(
@@ -128,17 +127,17 @@ async def _prepared(
 ) -> PreparedQuery:
     wanted = read_wanted(arguments)
     given = await read_question(options, arguments)
-    place = find_place(options)
+    place = find_workspace_context(options)
     chosen = await choose_conversation(options, arguments, place)
     composed = await compose(options, arguments, given, place, chosen, stack)
-    held = None if chosen is None else await hold(chosen, place, options, arguments, stack)
-    schemes = Schemes(
+    held = None if chosen is None else await open_conversation(chosen, place, options, arguments, stack)
+    schemes = AttachmentSchemes(
         place.workspace, options, chosen, earlier=None if held is None or held.fork else len(held.entries)
     )
     settings = _settled(options, arguments, place, held, schemes)
     typed = schemes.typed(arguments.attach)
     config = await _with_tools(options, settings, place, schemes, stack)
-    standing = Standing(schemes, config, held, typed, is_structured=wanted is not None)
+    standing = BuiltinTools(schemes, config, held, typed, is_structured=wanted is not None)
     wiring = wire(options, arguments, config, place, standing, screen)
     stack.callback(_learn, options, wiring)
     question = composed.question(held, author=config.user.name)
@@ -195,17 +194,17 @@ async def run(prepared: PreparedQuery) -> QueryReport:
     check_compaction(arguments, wiring.config)
     await heed_interruptions()  # before anything is written
     composed = prepared.composed
-    asked = Asked(
+    asked = NewConversation(
         options=options,
         arguments=arguments,
         outside=prepared.outside,
         topic=composed.topic,
         first_words=composed.first_words,
     )
-    begun = await begin(prepared.place, prepared.held, prepared.settings, asked, prepared.stack)
+    begun = await begin_conversation(prepared.place, prepared.held, prepared.settings, asked, prepared.stack)
     await compact_first(options, arguments, wiring, begun, prepared.place)
     composed.begun()
-    recorder = healing(prepared.question.recorder(begun.log), request, wiring.notice)
+    recorder = restoring(prepared.question.recorder(begun.log), request, wiring.notice)
     titling = Titling(options, wiring, begun=begun, recorder=recorder, screen=prepared.screen)
     await prepared.stack.enter_async_context(titling)
     asker = Asker(options, arguments, titling.wiring, begun=begun, recorder=recorder, screen=prepared.screen)
@@ -254,7 +253,7 @@ def check_compaction(arguments: QueryArguments, config: AppConfig) -> None:
 
 
 async def compact_first(
-    options: Options, arguments: QueryArguments, wiring: Wiring, begun: Begun, place: Place
+    options: Options, arguments: QueryArguments, wiring: Wiring, begun: ConversationContext, place: WorkspaceContext
 ) -> None:
     """Compact as `--compact` says, and tell in a line what came of it. The turn that is to begin is not there yet.
 
@@ -322,11 +321,11 @@ def _profile_of(arguments: QueryArguments, config: AppConfig) -> str | None:
 async def compose(
     options: Options,
     arguments: QueryArguments,
-    given: Given,
-    place: Place,
+    given: QueryInput,
+    place: WorkspaceContext,
     chosen: ConversationInfo | None,
     stack: AsyncExitStack,
-) -> Composed:
+) -> ComposedQuery:
     """The words to ask. The conversation is not locked for it: who writes takes the time that it takes.
 
     What was written in an editor is kept until `stack` is left after the turn was answered.
@@ -336,7 +335,7 @@ async def compose(
         JpError: something that the query needs is not there, or a template cannot be rendered.
     """
     if not (given.opens_editor or arguments.quote or arguments.template):
-        return Composed(given.typed, given.piped, replays=arguments.replay)
+        return ComposedQuery(given.typed, given.piped, replays=arguments.replay)
 
     from jp.app.query.composer import Composer
 
@@ -344,15 +343,19 @@ async def compose(
 
 
 def _settled(
-    options: Options, arguments: QueryArguments, place: Place, held: Held | None, schemes: Schemes
-) -> Settings:
+    options: Options,
+    arguments: QueryArguments,
+    place: WorkspaceContext,
+    held: QueryConversation | None,
+    schemes: AttachmentSchemes,
+) -> TurnSettings:
     """The settings of the turn. What is ignored of a stranger's files is named.
 
     Raises:
         ConfigurationError: a value is not accepted, or is needed and not trusted.
     """
     flags = flag_layers(arguments, [declaration.text for declaration in schemes.typed(arguments.attach)])
-    settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)])
+    settings = resolve_settings(place, held, [*flags, *tool_layers(arguments, place, held, flags)])
     info = None if held is None else held.info
     for name in sorted(arguments.approve.union(filter(None, [arguments.tool_use]))):
         require_tool(settings.resolved, name, info)
@@ -362,7 +365,7 @@ def _settled(
 
 
 async def _with_tools(
-    options: Options, settings: Settings, place: Place, schemes: Schemes, stack: AsyncExitStack
+    options: Options, settings: TurnSettings, place: WorkspaceContext, schemes: AttachmentSchemes, stack: AsyncExitStack
 ) -> AppConfig:
     """The configuration without tools that are not here, and with those that MCP servers have, until the command ends.
 
@@ -384,14 +387,14 @@ def _learn(options: Options, wiring: Wiring) -> None:
         learn(wiring.model.provider, wiring.measuring.measured)
 
 
-def _check(wiring: Wiring, held: Held | None, entries: Sequence[AnyEntry], request: ChatRequest) -> None:
+def _check(wiring: Wiring, held: QueryConversation | None, entries: Sequence[AnyEntry], request: ChatRequest) -> None:
     """Refuse a request that cannot be sent, or costs more than all may, before anything is written."""
     check_rendering(wiring, request)
     if wiring.cap is None:
         return
-    from jp.app.query.attachments import HealingLoader
+    from jp.app.query.attachments import RestoringLoader
     from jp.app.query.budget import over_budget, permits_turn
 
-    loader = HealingLoader(InlineLoader() if held is None else held.loader, request)
+    loader = RestoringLoader(InlineLoader() if held is None else held.loader, request)
     if not permits_turn(wiring.cap, entries, request, wiring.settings, loader):
         raise over_budget(wiring.cap)

@@ -136,7 +136,7 @@ class NoAnswerError(JpError):
     exit_code = ExitCode.REFUSED
 
 
-class Structured(msgspec.Struct, frozen=True, kw_only=True):
+class StructuredTurn(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a turn with a schema, and its answer."""
 
     outcome: TurnOutcome
@@ -157,7 +157,7 @@ async def take_structured_turn(
     checker: Checker,
     max_cycles: int,
     notice: Callable[[str], None],
-) -> Structured:
+) -> StructuredTurn:
     """Take the turn and, where its answer does not fit, one more that says so, unless no cycle is left for it.
 
     A correction is a turn of its own: so it is in the log as it was asked, and the request that it makes begins as the
@@ -167,7 +167,7 @@ async def take_structured_turn(
     verdict = await judge(log.entries, checker)
     left = max_cycles - first.cycles
     if first.ending != "answered" or not isinstance(verdict, Unfit) or left < 1:
-        return Structured(outcome=first, verdict=verdict)
+        return StructuredTurn(outcome=first, verdict=verdict)
     notice(f"the answer does not fit the schema ({in_one_line(verdict.problems)}); asking once more")
     second = await ask(correction(verdict, checker.schema), left)
     both = replace(
@@ -177,7 +177,7 @@ async def take_structured_turn(
         denied=first.denied + second.denied,
         unanswered=first.unanswered + second.unanswered,
     )
-    return Structured(outcome=both, verdict=await judge(log.entries, checker))
+    return StructuredTurn(outcome=both, verdict=await judge(log.entries, checker))
 
 
 def correction(unfit: Unfit, schema: JsonObject) -> ChatRequest:
@@ -202,7 +202,7 @@ def where_to_look(options: Options) -> str:
     return "--no-persist keeps nothing of the answer: leave it out to have a look"
 
 
-def value_of(structured: Structured, options: Options) -> Any:
+def value_of(structured: StructuredTurn, options: Options) -> Any:
     """The value that the turn came to, where it was answered or cut.
 
     Raises:

@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.query.arguments import QueryArguments
-from jp.app.query.attachments import Schemes
-from jp.app.query.conversation import Held, Place
+from jp.app.query.attachments import AttachmentSchemes
+from jp.app.query.conversation import QueryConversation, WorkspaceContext
 from jp.app.settings import require_tool
 from jp.app.toolset import Toolset
 from jp.config.layers import Layer, Resolved, contributions
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 _ALL = frozenset({"*", "!*"})
 
 
-def tool_layers(arguments: QueryArguments, place: Place, held: Held | None, flags: Sequence[Layer]) -> list[Layer]:
+def tool_layers(
+    arguments: QueryArguments, place: WorkspaceContext, held: QueryConversation | None, flags: Sequence[Layer]
+) -> list[Layer]:
     """The layer that offers tools or takes them away, over what holds without it; `flags` are the other options'.
 
     Raises:
@@ -79,7 +81,7 @@ class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
         return any(name.startswith(f"{group}_") for group in self.complete) and name not in self.settings
 
 
-def _remembered(config: AppConfig, place: Place) -> _Remembered:
+def _remembered(config: AppConfig, place: WorkspaceContext) -> _Remembered:
     if not config.providers.mcp:
         return _Remembered()
     from jp.mcp.definitions import ListingCache, fingerprint
@@ -160,10 +162,10 @@ def _sentences(enabled: Collection[str]) -> tuple[str, ...]:
     return (f"tools that this conversation was used with are not here: {shown}{more}",)
 
 
-Making = Callable[[], "Tool"]
+ToolFactory = Callable[[], "Tool"]
 
 
-class Standing:
+class BuiltinTools:
     """The state that decides which of them a request offers, besides the other tools that it offers.
 
     `held` is the conversation so far, `typed` is what is attached now; `is_structured`: the answer has to fit a schema.
@@ -171,9 +173,9 @@ class Standing:
 
     def __init__(
         self,
-        schemes: Schemes,
+        schemes: AttachmentSchemes,
         config: AppConfig,
-        held: Held | None,
+        held: QueryConversation | None,
         typed: Sequence[Declaration],
         *,
         is_structured: bool,
@@ -193,14 +195,14 @@ class Standing:
         """The names of tools, where a name may stand for every tool of an MCP server."""
         return self._schemes.servers.spelled_out(names)
 
-    def makers(self, model: ModelId, others: Collection[str]) -> Mapping[str, Making]:
+    def makers(self, model: ModelId, others: Collection[str]) -> Mapping[str, ToolFactory]:
         """Return the ways to make those that are of use beside tools with the names `others`."""
         if not (others or self._may_call(model)):
             return {}
         declared = any(not text.startswith("!") for text in self._config.conversation.attachments)
         attaches = declared or any(not declaration.exclude for declaration in self._typed)
         names = standing_names(self._entries, has_tools=bool(others), attaches=attaches)
-        making: Mapping[str, Making] = {
+        making: Mapping[str, ToolFactory] = {
             "ask_user": _ask_user,
             "recall": _recall,
             "search_history": _search_history,
@@ -218,7 +220,7 @@ class Standing:
 
     def _refresh_resource(self) -> Tool:
 
-        from jp.app.query.attached_sources import AttachedSources
+        from jp.app.query.sources import AttachedSources
         from jp.tool.context_tools import RefreshResource
 
         return RefreshResource(AttachedSources(self._schemes, self._config.conversation, self._typed))
@@ -231,14 +233,14 @@ def _ask_user() -> Tool:
 
 
 def _recall() -> Tool:
-    from jp.app.recalled import RecalledContents
+    from jp.app.query.sources import RecalledContents
     from jp.tool.context_tools import Recall
 
     return Recall(RecalledContents())
 
 
 def _search_history() -> Tool:
-    from jp.app.recalled import IndexedHistory
+    from jp.app.query.sources import IndexedHistory
     from jp.tool.context_tools import SearchHistory
 
     return SearchHistory(IndexedHistory())

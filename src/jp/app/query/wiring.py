@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.keys import UserKeys
-from jp.app.models import listed_abilities
+from jp.app.models import UserKeys, listed_abilities
 from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments
-from jp.app.query.conversation import Place
+from jp.app.query.conversation import WorkspaceContext
 from jp.app.query.screen import Dialogue, Screen
 from jp.app.toolset import Toolset
 from jp.compaction.fact_lines import FactLines
@@ -47,7 +46,7 @@ from jp.turn.preparation import FREE_CHOICES
 from jp.turn.request import InlineLoader, RequestSettings, build_thread, canonical_tools, rendering_version
 
 if TYPE_CHECKING:
-    from jp.app.query.tools import Standing
+    from jp.app.query.tools import BuiltinTools
     from jp.tool.consent import Inquiries
     from jp.turn.cost_cap import CappedProvider
 
@@ -56,7 +55,7 @@ def delivery_of(deduplication: DeduplicationConfig) -> Delivery:
     """The delivery of every result: bounded, and marked where it was delivered before."""
 
     def deliver(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
-        from jp.app.recalled import LogAddresses
+        from jp.app.query.sources import LogAddresses
         from jp.tool.delivery import OrdinaryDelivery
 
         return OrdinaryDelivery(deduplication, LogAddresses())(configured, output, entries)
@@ -136,7 +135,7 @@ class ModelRespondent:
         thread = inquiry_thread(self._model.name, question, call, stream.entries)
         parameters = msgspec.structs.replace(thread.parameters, abilities=self._abilities)
         request = self._provider.render(msgspec.structs.replace(thread, parameters=parameters))
-        asked = _Asked()
+        asked = _Requests()
         problem = ""
         for _ in range(_ATTEMPTS):
             if not self._cap.permits(request):
@@ -156,7 +155,7 @@ class ModelRespondent:
         return Unanswered(cause="nobody")
 
 
-class _Asked:
+class _Requests:
     """Requests for one answer, and what they took together; None where nobody has said so."""
 
     def __init__(self) -> None:
@@ -179,7 +178,7 @@ class _Asked:
         return "".join(texts)
 
 
-class Answering(msgspec.Struct, frozen=True, kw_only=True):
+class QuestionModel(msgspec.Struct, frozen=True, kw_only=True):
     """The model that tools may ask. `log` hears why it gave no answer. `abilities` are those its provider lists."""
 
     model: ModelId
@@ -192,11 +191,11 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
     def of(self, toolbox: Toolbox) -> Callable[[ToolCallRequest, Stream], Inquirer]:
         """Return a function that finds who answers a call in `toolbox`. Nothing for it is imported before a call."""
-        return _Made(self, toolbox).inquirer
+        return _Inquirers(self, toolbox).inquirer
 
 
-class _Made:
-    def __init__(self, answering: Answering, toolbox: Toolbox) -> None:
+class _Inquirers:
+    def __init__(self, answering: QuestionModel, toolbox: Toolbox) -> None:
         self._with = answering
         self._toolbox = toolbox
 
@@ -237,8 +236,8 @@ def wire(
     options: Options,
     arguments: QueryArguments,
     config: AppConfig,
-    place: Place,
-    standing: Standing,
+    place: WorkspaceContext,
+    standing: BuiltinTools,
     screen: Screen,
 ) -> Wiring:
     """Everybody who takes part, before anything is written. `standing` knows of tools what is no configuration.
@@ -265,7 +264,7 @@ def wire(
     provider = provider if cap is None else cap
     dialogue = Dialogue()
     abilities = listed_abilities(config, model)
-    answering = Answering(
+    answering = QuestionModel(
         model=model,
         provider=provider,
         cap=cap or NoCap(),
@@ -355,9 +354,9 @@ def _model(config: AppConfig) -> ModelId:
 def _tools(
     config: AppConfig,
     toolset: Toolset,
-    place: Place,
+    place: WorkspaceContext,
     arguments: QueryArguments,
-    answering: Answering,
+    answering: QuestionModel,
 ) -> ToolCoordinator:
     from jp.app.toolset import AttachmentNames
     from jp.tool.consent import Answers, Consent

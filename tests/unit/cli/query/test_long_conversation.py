@@ -13,7 +13,7 @@ import pytest
 
 from doubles import FakeClock, Screen
 from jp.app.query import room
-from jp.app.query.room import AutomaticRoom
+from jp.app.query.room import AutomaticCompaction
 from jp.app.query.screen import Dialogue
 from jp.app.query.wiring import Wiring
 from jp.compaction.fact_lines import FactLines
@@ -172,7 +172,7 @@ class Soak:
                 assert sum(isinstance(entry, Compaction) for entry in log.entries[len(before) :]) <= MOST_OVERLAYS
 
     async def turn(self, log: Log, text: str) -> None:
-        automatic = AutomaticRoom(
+        automatic = AutomaticCompaction(
             self.wiring, log, self.workspace, str(self.info.id), log=self.said.append, remembers=True
         )
         ports = TurnPorts(

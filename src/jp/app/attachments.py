@@ -35,13 +35,13 @@ _LIST = "list them with `jp attachment ls`"
 
 
 def meant(typed: str, canonical: str | None, declared: Mapping[str, str]) -> str:
-    """The declaration that `typed` stands for: as it is listed, as a path or URI of the same, or a part of only one.
+    """Return the declaration that `typed` means: as listed, as a path or URI of the same, or a part of only one.
 
-    `canonical` is what `typed` would be declared as, None where it is malformed; `declared` has the canonical form of
+    `canonical` is `typed` as a declaration, None where it is malformed; `declared` has the canonical form of
     each declaration. A part begins where a word does.
 
     Raises:
-        UsageError: it stands for none of them, or for several.
+        UsageError: it means none of them, or several.
     """
     if typed in declared:
         return typed
@@ -57,7 +57,7 @@ def meant(typed: str, canonical: str | None, declared: Mapping[str, str]) -> str
 
 
 def _having(part: str, declared: Mapping[str, str]) -> list[str]:
-    """The declarations that have `part`: excludes where it begins with `!`, or where no other has it."""
+    """Return the declarations that have `part`: excludes where it begins with `!`, or where no other has it."""
     body = part.removeprefix("!")
     if not any(map(str.isalnum, body)):
         return []
@@ -169,7 +169,7 @@ async def _all(look: Callable[[T], Awaitable[Standing]], items: Sequence[T]) -> 
 
 
 def find_declared(typed: Sequence[str], texts: Sequence[str], schemes: AttachmentSchemes) -> dict[str, bool]:
-    """Those of the declarations `texts` that are meant by what was typed, each with whether only a part of it was.
+    """Return the declarations of `texts` that the typed ones mean, each with whether only a part of it is meant.
 
     Raises:
         UsageError: something typed means none of them, or several.
@@ -248,7 +248,7 @@ async def _standing(text: str, survey: Survey, schemes: AttachmentSchemes) -> St
 
 
 def table(texts: Sequence[str], found: Sequence[Standing]) -> str:
-    """A line for each declaration: its state, what the conversation has of it, and the declaration."""
+    """Return a line for each declaration: its state, what the conversation has of it, and the declaration."""
     from jp.render.sanitize import one_line
     from jp.render.tables import cell_width, pad
 
@@ -283,7 +283,7 @@ def _facts(standing: Standing) -> str:
 
 
 def as_value(text: str, standing: Standing) -> dict[str, object]:
-    """The standing of the declaration `text` as data."""
+    """Return the standing of the declaration `text` as data."""
     return {
         "uri": _shown(text),
         "state": standing.state,

@@ -75,7 +75,7 @@ class OpenConversation(msgspec.Struct, frozen=True, kw_only=True):
     resolved: Resolved
 
     def with_layers(self, flags: Sequence[Layer]) -> Resolved:
-        """The configuration with `--cfg` and `flags` over the conversation's own."""
+        """Return the configuration with `--cfg` and `flags` over the conversation's own."""
         return self.sources.resolve(conversation=self.layers, flags=flags)
 
 

@@ -46,7 +46,7 @@ class Editor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_editor(config: EditorConfig, environment: Mapping[str, str]) -> Editor | None:
-    """The editor that is configured, else that of the first variable that is set; None where there is none.
+    """Return the editor that is configured, else that of the first variable that is set; None where there is none.
 
     Raises:
         ConfigurationError: it is no command.
@@ -205,12 +205,12 @@ MARK = re.compile(r"[0-9a-z]{8,32}")
 
 
 def lay_out(text: str, mark: str, below: str) -> str:
-    """The page. `mark` must not stand in `text`, see `choose_mark`."""
+    """Return the page. `mark` must not stand in `text`, see `choose_mark`."""
     return f"{text}\n\n{_cut_line(mark)}\n\n{below}"
 
 
 def text_above(page: str, mark: str) -> str:
-    """The text above the cut line, all of the page where somebody removed that line."""
+    """Return the text above the cut line, all of the page where somebody removed that line."""
     cut = _cut_line(mark)
     lines = page.split("\n")
     found = next((number for number, line in enumerate(lines) if line.rstrip() == cut), None)
@@ -220,7 +220,7 @@ def text_above(page: str, mark: str) -> str:
 
 
 def choose_mark(text: str, candidates: Iterable[str]) -> str:
-    """The first candidate that does not stand in `text`."""
+    """Return the first candidate that does not stand in `text`."""
     return next(mark for mark in candidates if mark not in text)
 
 
@@ -275,7 +275,7 @@ class Draft:
         return trimmed(text_above(decode(content).text, self._directory.name))
 
     def write(self, text: str, below: str) -> None:
-        """Lay out the page anew; a crash leaves the one before it, or all of this one.
+        """Replace the page; a crash leaves the one before it, or all of this one.
 
         Raises:
             StorageError: it could not be written.
@@ -355,9 +355,9 @@ def drafts_directory(workspace: AnyWorkspace, conversation: str, *, persistent: 
 
 
 def open_draft(directory: Path, parts: Sequence[str]) -> OpenedDraft:
-    """The newest draft that was left behind in `directory` and holds `parts`, else a new one that begins with them.
+    """Return the newest draft that was left in `directory` and holds `parts`, else a new one that begins with them.
 
-    Without `parts` it is the newest: what was written belongs to whoever asks for no text in particular.
+    Without `parts` it is the newest.
 
     Raises:
         StorageError: it could not be read or written.
@@ -397,7 +397,7 @@ def discard_drafts(directory: Path) -> tuple[int, list[Path]]:
 
 
 def _kept_drafts(directory: Path) -> list[Draft]:
-    """The drafts that nobody is writing, the newest first, locked. Those without anything in them are removed."""
+    """Return the drafts that nobody is writing, newest first, locked. Empty ones are removed."""
     found = [path for path in _listed(directory) if MARK.fullmatch(path.name)]
     drafts: list[Draft] = []
     for path in sorted(found, key=_written_at, reverse=True):
@@ -413,7 +413,7 @@ def _kept_drafts(directory: Path) -> list[Draft]:
 
 
 def _new_draft(directory: Path, text: str) -> Draft:
-    """A new draft, whose mark does not stand in `text`."""
+    """Return a new draft, whose mark does not stand in `text`."""
     for _ in range(_ATTEMPTS):
         path = directory / choose_mark(text, _marks())
         try:
@@ -428,7 +428,7 @@ def _new_draft(directory: Path, text: str) -> Draft:
 
 
 def _locked(directory: Path) -> Draft | None:
-    """The draft in `directory`, its lock held; None where somebody else holds it, or it is gone."""
+    """Return the draft in `directory`, its lock held; None where somebody else holds it, or it is gone."""
     path = directory / _LOCK
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

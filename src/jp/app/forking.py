@@ -277,7 +277,7 @@ def _inherited(source: ConversationInfo, entries: Sequence[AnyEntry], turns: Tur
 
 
 def up_to(text: str, *, option: str) -> ChooseTurns:
-    """All turns up to and including the one that `text` names."""
+    """Return all turns up to and including the one that `text` names."""
 
     def choose(entries: Sequence[AnyEntry]) -> TurnRange:
         return TurnRange(first=0, last=parse_turn(text, len(turns_of(entries)), option=option))
@@ -293,7 +293,7 @@ def own_changes(base_config: JsonObject, entries: Sequence[AnyEntry]) -> list[Js
 
 
 def with_labels(metadata: Metadata, *, title: str | None, labels: Mapping[str, str]) -> Metadata:
-    """The metadata of a fork under the title and with the labels that were asked for besides its source's."""
+    """Return the metadata of a fork under the title and with the labels that were asked for besides its source's."""
     untitled = metadata.untitled and title is None
     title = metadata.title if title is None else title
     return replace(metadata, title=title, untitled=untitled, labels={**metadata.labels, **labels})

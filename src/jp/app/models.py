@@ -32,7 +32,7 @@ def details_of(config: AppConfig, model: ModelId) -> ModelDetails:
 
 
 def catalogue_store() -> CatalogueStore:
-    """The user's catalogues.
+    """Return the user's catalogues.
 
     Raises:
         StorageError: there is no place for them.
@@ -92,7 +92,7 @@ class UserKeys:
     """The stored keys. Nothing is imported or read before one is asked for, and none gets into what jp says."""
 
     def find(self, provider: str) -> FoundKey | None:
-        """The key that is stored for a provider.
+        """Return the key that is stored for a provider.
 
         Raises:
             JpError: what is stored may not be used, or cannot be read.

@@ -51,7 +51,7 @@ UNATTENDED_PATIENCE_SECS = 30.0
 
 
 def current_directory() -> Path:
-    """The current directory.
+    """Return the current directory.
 
     Raises:
         UsageError: it was removed.
@@ -63,7 +63,7 @@ def current_directory() -> Path:
 
 
 def open_workspace(options: Options) -> AnyWorkspace:
-    """The workspace that the command line names or the current directory lies in; the user's own outside any.
+    """Return the workspace that the command line names or the current directory lies in; the user's own outside any.
 
     With `--no-persist` nothing is ever written to it.
 

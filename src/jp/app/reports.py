@@ -271,7 +271,7 @@ def _context_item(item: LargeItem) -> ContextItem:
 
 
 def _tool_names(entries: Sequence[AnyEntry], loader: Loader) -> frozenset[str]:
-    """The tools that were ever offered in this log, or that ran: what else a model calls is no tool."""
+    """Return the tools that were ever offered in this log, or that ran: what else a model calls is no tool."""
     contexts = {entry.tools: entry for entry in entries if isinstance(entry, RequestContext)}
     offered = {tool.name for context in contexts.values() for tool in settings_of(context, loader).tools}
     done = {entry.request for entry in entries if isinstance(entry, ToolCallResponse) and not entry.is_error}
@@ -280,7 +280,7 @@ def _tool_names(entries: Sequence[AnyEntry], loader: Loader) -> frozenset[str]:
 
 
 def _room(settings: RequestSettings, known: Known) -> Room:
-    """The window, what is reserved for the answer, but at most half of it, and from where on it is rather full."""
+    """Return the window, the part reserved for the answer (at most half of it), and the compaction threshold."""
     details = known.details
     window = details.context_window
     if window is None:

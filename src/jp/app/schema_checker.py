@@ -63,7 +63,7 @@ class Misfit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def in_one_line(problems: Sequence[str]) -> str:
-    """The first few of them, and how many more there are."""
+    """Return the first few of them, and how many more there are."""
     shown = "; ".join(problems[:_SHOWN])
     more = len(problems) - _SHOWN
     return f"{shown}; and {more} more" if more > 0 else shown
@@ -104,7 +104,7 @@ def _not_constant(error: AnyError, wanted: Any, found: Any) -> str:
 
 
 def _missing(error: AnyError, wanted: Any, found: Any) -> str:
-    """A draft 3 schema says `required` of the member itself; then there is no list of names."""
+    """Return a draft 3 schema says `required` of the member itself; then there is no list of names."""
     names = [name for name in cast("list[str]", wanted) if name not in found] if isinstance(wanted, list) else []
     return f"{_listed(names)} missing" if names else _shortened(error.message)
 
@@ -295,7 +295,7 @@ class References:
         return True
 
     def _circle(self) -> str:
-        """A schema that comes back to itself while it is about the same value would be followed forever."""
+        """Return a schema that comes back to itself while it is about the same value would be followed forever."""
         done: set[int] = set()
         for start in self._same:
             path: list[int] = []
@@ -347,7 +347,7 @@ class EndlessSearchError(Exception):
 class Checker:
     """Checks values against `schema`.
 
-    Patterns are searched for by an engine with a time-out. The library searches for names in several places by itself,
+    Patterns are searched for by an engine with a time-out. The library itself searches for names in several places,
     so it sees a schema in which each pattern for names is the list of the value's names that it matches.
     """
 

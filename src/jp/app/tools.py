@@ -1,4 +1,4 @@
-"""The tools of the configuration in effect, or of a conversation's, asked of servers anew."""
+"""The tools of the configuration in effect, or of a conversation's, asked of servers again."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ReadStream(msgspec.Struct, frozen=True):
     loader: Loader
 
     def load(self, carrier: C, /) -> C:
-        """The carrier with its content inline."""
+        """Return the carrier with its content inline."""
         return self.loader.load(carrier)
 
 
@@ -89,7 +89,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         return self.workspace.user_data / "cache"
 
     def toolset(self) -> Toolset:
-        """The tools. Those of MCP servers as far as it is remembered what these have: none is started.
+        """Return the tools. Those of MCP servers as far as it is remembered what these have: none is started.
 
         Raises:
             ConfigurationError: a tool is on a server that there is not.
@@ -97,7 +97,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         return self._toolset(self.schemes.servers.remembered(self.resolved.config))
 
     def strange_servers(self) -> list[str]:
-        """The servers from which tools are declared and of which nothing is remembered."""
+        """Return the servers from which tools are declared and of which nothing is remembered."""
         config = self.resolved.config
         if not config.providers.mcp:
             return []
@@ -109,7 +109,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         return [name for name in declared if cache.read(fingerprint(servers[name], self.root)) is None]
 
     async def refreshed(self) -> tuple[Toolset, list[JpError]]:
-        """The tools, after every server was asked for its own, and why servers did not answer.
+        """Return the tools, after every server was asked for its own, and why servers did not answer.
 
         Raises:
             ConfigurationError: a tool is on a server that there is not.
@@ -120,7 +120,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def opened(self, name: str) -> AsyncGenerator[Toolset]:
-        """The tools, of which `name` can be run: what that takes runs until the context is left.
+        """Yield the tools, of which `name` can be run: what that takes runs until the context is left.
 
         Raises:
             JpError: its server does not start.
@@ -147,7 +147,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _only_for(name: str, config: AppConfig) -> AppConfig:
-    """The configuration without the tools of servers that cannot have `name`."""
+    """Return the configuration without the tools of servers that cannot have `name`."""
     from jp.tool.mcp import groups_of, member_of
 
     tools = config.conversation.tools

@@ -143,7 +143,7 @@ BUILT_IN: Mapping[str, Callable[[], Tool]] = {
 """A function that imports and makes the tool, for each that is off until it is enabled."""
 
 STANDING_TOOLS = tuple(sorted(toolbox.STANDING))
-"""The names of those that a request offers by itself where they are of use."""
+"""The names of those that a request offers automatically where they are of use."""
 
 
 _UNSET = ToolConfig()
@@ -155,7 +155,7 @@ Standing = Callable[[Collection[str]], Mapping[str, Making]]
 
 
 def _standing_settings(name: str, own: ToolConfig) -> ToolConfig:
-    """The settings of a tool that is offered by itself: its rules follow those that the configuration has for it."""
+    """Return the settings of a tool that is offered automatically: its rules follow the configured ones."""
     usual = STANDING_SETTINGS[name]
     return replace(settings_over(usual, own), rules=(*own.rules, *usual.rules))
 
@@ -163,10 +163,12 @@ def _standing_settings(name: str, own: ToolConfig) -> ToolConfig:
 class Toolset:
     """The tools of a configuration, by name. Nothing of them is imported before it is asked for.
 
-    `cache_directory` is where what other packages provide is remembered, None for nowhere. `standing` is of the
-    conversation for which they are: without one, none is offered by itself. `servers` are the tools of MCP servers by
-    their names, where `config` has them all; without it, only the configuration says what there is, and none is made.
-    `root` is the workspace's, of whose id local tools are told.
+    Args:
+        config: the configuration.
+        cache_directory: remembers what other packages provide; None for nowhere.
+        standing: the tools that are offered automatically in a conversation; None offers none.
+        servers: the tools of MCP servers by their names, where `config` has them all; None makes none of them.
+        root: the workspace, whose id local tools get.
     """
 
     def __init__(
@@ -267,7 +269,7 @@ class Toolset:
         )
 
     def tool(self, name: str) -> Tool:
-        """The tool of that name.
+        """Return the tool of that name.
 
         Raises:
             ConfigurationError: there is none, it does not load, or it has no use here.
@@ -277,7 +279,7 @@ class Toolset:
         return self._tools[name]
 
     def configured(self, name: str) -> ConfiguredTool:
-        """The tool of that name with its settings.
+        """Return the tool of that name with its settings.
 
         Raises:
             ConfigurationError: see `tool`.
@@ -288,7 +290,7 @@ class Toolset:
         return ConfiguredTool(tool=self.tool(name), settings=settings_of(name, self.settings))
 
     def toolbox(self) -> Toolbox:
-        """The tools that the model is offered, sorted by name.
+        """Return the tools that the model is offered, sorted by name.
 
         Raises:
             ConfigurationError: the configuration names one that there is not, or one cannot be offered.

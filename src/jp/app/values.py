@@ -49,7 +49,7 @@ _LONGEST_SECONDS = 100 * 365 * 86_400
 
 
 def end_of_life(duration: str, *, option: str) -> str:
-    """The moment that lies `duration` from now, as metadata have it.
+    """Return the moment that lies `duration` from now, as metadata have it.
 
     Raises:
         UsageError: it is no duration, or longer than a hundred years; it names `option`.
@@ -131,7 +131,7 @@ def cost_text(spending: Spending) -> str:
 
 
 def cost_sentence(spending: Spending) -> str:
-    """The same, and how much of it is not known."""
+    """Return the same, and how much of it is not known."""
     text = cost_text(spending)
     if not spending.unpriced or spending.unpriced == spending.cycles:
         return f"cost {text}" if text == "unknown" else text
@@ -139,7 +139,7 @@ def cost_sentence(spending: Spending) -> str:
 
 
 def given_title(text: str, *, option: str = "--title") -> str:
-    """The title that `text` is: in one line, without anything that steers a terminal.
+    """Return the title that `text` is: in one line, without anything that steers a terminal.
 
     Raises:
         UsageError: it has no words; the message names `option`.
@@ -242,7 +242,7 @@ def decode(content: bytes) -> PipedText:
 
 
 def compose_query(typed: Sequence[str], piped: str | None) -> str:
-    """The text of a query: the typed words, a blank line, what was piped in; `-` among the words only asks for it."""
+    """Return the text of a query: the typed words, a blank line, the piped text; `-` among the words asks for it."""
     words = " ".join(word for word in typed if word != "-")
     return "\n\n".join(part for part in (words, piped or "") if part.strip())
 
@@ -257,7 +257,7 @@ async def _notice_silence(on_idle: Callable[[], object], idle_secs: float) -> No
 
 
 async def _read_chunk(source: Source) -> bytes:
-    """The next bytes, empty at the end. The descriptor stays blocking, because others share it."""
+    """Return the next bytes, empty at the end. The descriptor stays blocking, because others share it."""
     from anyio import wait_readable
     from anyio.lowlevel import checkpoint
 

@@ -87,7 +87,7 @@ class Proposals:
         return identity
 
     def read(self, identity: str, conversation: str, entries: Sequence[AnyEntry]) -> tuple[Compaction, ...]:
-        """The overlays of a proposal for `conversation`, whose stream `entries` is.
+        """Return the overlays of a proposal for `conversation`, whose stream `entries` is.
 
         Raises:
             UsageError: there is none of this id, or it is for another conversation.
@@ -130,7 +130,7 @@ class Proposals:
 
 
 def _marked(overlay: Compaction, before: str, now: str) -> Compaction:
-    """The overlay with the nonce of its log: that of an original is another one until something is written."""
+    """Return the overlay with the nonce of its log: that of an original is another one until something is written."""
     summary = overlay.summary
     if summary is None or not before or before == now:
         return overlay
@@ -196,7 +196,7 @@ async def make(
     notice: Callable[[str], None],
     pay: Pay | None = None,
 ) -> CompactionResult:
-    """The overlays of `plan`, its summary written by a model. One that would not make the view smaller is left out.
+    """Return the overlays of `plan` that make the view smaller, its summary written by a model.
 
     With `pay` the summary is paid from what a query may cost.
 
@@ -266,7 +266,7 @@ def preview_text(preview: Preview, *, width: int | None, base: str = "") -> str:
 
 
 def preview_value(preview: Preview) -> dict[str, Any]:
-    """The same as data."""
+    """Return the same as data."""
     return {
         "model": preview.model or None,
         "turns": preview.turns,
@@ -290,7 +290,7 @@ def preview_value(preview: Preview) -> dict[str, Any]:
 
 
 def overlay_value(overlay: Compaction) -> dict[str, Any]:
-    """An overlay as data, as it stands in the log, without what a summary says."""
+    """Return an overlay as data, as in the log, without the text of a summary."""
     value: dict[str, Any] = msgspec.to_builtins(overlay)
     if overlay.summary is not None:
         value["summary"] = {"model": overlay.summary.model, "text": overlay.summary.text}
@@ -298,7 +298,7 @@ def overlay_value(overlay: Compaction) -> dict[str, Any]:
 
 
 def overlay_text(overlay: Compaction) -> str:
-    """An overlay in a line: which turns, what, since when and by whom."""
+    """Return an overlay in a line: which turns, what, since when and by whom."""
     by = ", automatic" if overlay.source == "auto" else ""
     return f"{turns_text(overlay.from_turn, overlay.to_turn)}: {policies_text(overlay)} ({overlay.at}{by})"
 
@@ -331,7 +331,7 @@ def little_freed(effect: Effect) -> str:
 
 
 def turns_text(first: int, last: int) -> str:
-    """`turn 3`, `turns 3 to 5`."""
+    """Return `turn 3`, `turns 3 to 5`."""
     return f"turn {first}" if first == last else f"turns {first} to {last}"
 
 
@@ -418,7 +418,7 @@ def _size_lines(preview: Preview) -> Iterator[str]:
 
 
 def _rest(effect: Effect) -> int:
-    """Return what else is freed, less what stands in its place: with the largest items it is all that is freed."""
+    """Return the tokens freed besides those of the largest items."""
     return effect.freed - sum(item.tokens for item in effect.largest)
 
 
@@ -460,7 +460,7 @@ def _largest(effect: Effect, width: int | None, base: str) -> Iterator[str]:
 
 
 def _of(item: LargeItem, base: str) -> str:
-    """The tool and the source: a path within the workspace, whose end would be cut off first, or a whole URI."""
+    """Return the tool and the source: a path within the workspace, whose end would be cut off first, or a whole URI."""
     inside = base and item.source.startswith(base)
     source = unquote(item.source.removeprefix(base)) if inside else item.source
     return ": ".join(filter(None, (item.tool, source))) or "-"

@@ -34,7 +34,7 @@ _WHOLE = 100
 
 
 def parse_bound(text: str, *, option: str) -> Bound:
-    """A bound of a range of turns. Numbers are turns, from 0 on; negative ones count back from the last.
+    """Return a bound of a range of turns. Numbers are turns, from 0 on; negative ones count back from the last.
 
     Raises:
         UsageError: it is none; it names `option`.
@@ -57,7 +57,7 @@ def parse_bound(text: str, *, option: str) -> Bound:
 
 
 def parse_turn_bounds(text: str, *, option: str) -> tuple[Bound, Bound]:
-    """`3`, `2..5`, `2..`, `..-2`: from one turn to another.
+    """Return `3`, `2..5`, `2..`, `..-2`: from one turn to another.
 
     Raises:
         UsageError: it is none; it names `option`.
@@ -135,7 +135,7 @@ def configured_budget(value: int | str, *, key: str) -> Budget:
 
 
 def configured_keep(value: int | str, *, key: str) -> Keep:
-    """The same from the configuration.
+    """Return the same from the configuration.
 
     Raises:
         ConfigurationError: it is none; it names `key`.
@@ -147,14 +147,14 @@ def configured_keep(value: int | str, *, key: str) -> Keep:
 
 
 def _seconds(text: str, option: str) -> float:
-    """A duration, which has to have a unit: without one a number is turns."""
+    """Return a duration, which has to have a unit: without one a number is turns."""
     if text[-1:].isdigit():
         raise UsageError(f"{option} cannot be {text!r}", hint="a duration has a unit, such as 90s")
     return parse_duration(text, option=option)
 
 
 def _turn(number: str, text: str, option: str) -> Bound:
-    """A turn of a range of turns, in which -1 is the last one as in all of them."""
+    """Return a turn of a range of turns, in which -1 is the last one as in all of them."""
     digits = number.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()) or number == "-0":
         hint = f"write N, A..B, A.. or ..B, such as {option} 2..5; -1 is the last turn"

@@ -57,7 +57,7 @@ from jp.turn.sent import sent_requests, settings_of
 
 
 class Tokens(msgspec.Struct, frozen=True, kw_only=True):
-    """The tokens of a request, none of them left out where it is 0."""
+    """The tokens of a request, with those that are 0."""
 
     input: int
     output: int
@@ -195,7 +195,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def changed_from(self) -> int | None:
-        """The turn from which on the provider reads anew what it had in its cache."""
+        """The turn from which on the provider reads again what it had in its cache."""
         told = None if self.summary is None else self.summary.turns.first
         return min((turn for turn in (self.effect.changed_from, told) if turn is not None), default=None)
 
@@ -206,7 +206,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def conversation_model(entries: Sequence[AnyEntry], config: AppConfig) -> ModelId:
-    """The model that answered last, else the one that is configured; without one that is known, one without a name."""
+    """Return the model that answered last, else the configured one; one without a name where none is known."""
     from jp.provider.registry import parse_model_id
 
     context = context_in_force(entries)
@@ -216,7 +216,7 @@ def conversation_model(entries: Sequence[AnyEntry], config: AppConfig) -> ModelI
     try:
         return ModelId("", "") if name is None else parse_model_id(name, config.providers.llm)
     except ConfigurationError:
-        # Leaving things out needs no model, whatever a conversation from elsewhere calls its own.
+        # Hiding needs no model, whatever a conversation from elsewhere calls its own.
         return ModelId("", "")
 
 
@@ -351,7 +351,7 @@ class Previewer:
         model = summary_model(self.config, order.summary, self.model)
         window = window_of(self.config, model)
         replaced = self._tokens_of(turns)
-        # One that is no shorter than what it stands for is not used.
+        # A summary that is no shorter than its turns is not used.
         at_most = min(limit, replaced)
         terms = rehearsal_terms(window=window, limit=at_most)
         wishes = order.summary.instructions
@@ -480,7 +480,7 @@ class ProfileGain(msgspec.Struct, frozen=True, kw_only=True):
 def gains_of(
     entries: Sequence[AnyEntry], config: AppConfig, *, window: int | None, ratio: float
 ) -> Sequence[ProfileGain]:
-    """The profiles, those that free most first. `window` is that of the model, `ratio` its tokens for one estimated."""
+    """Return the profiles, those that free most first. `ratio` is the model's tokens for one estimated."""
     compaction = config.conversation.compaction
     planner = Planner(entries, FactLines(), config.conversation.tools, now=time())
     gains: list[ProfileGain] = []

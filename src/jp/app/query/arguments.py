@@ -25,7 +25,7 @@ _FORMS = "a schema is a JSON object, TOML in a file that ends in `.toml`, or the
 
 
 def read_schema(text: str) -> Checker:
-    """The schema that `text` gives: `@FILE`, or where it begins with a brace JSON Schema, else the short form.
+    """Return the schema that `text` gives: `@FILE`, or where it begins with a brace JSON Schema, else the short form.
 
     Raises:
         ConfigurationError: the file cannot be read, or what it holds is no schema.
@@ -256,7 +256,7 @@ def read_wanted(arguments: QueryArguments) -> Checker | None:
 
 
 def with_schema(request: ChatRequest, wanted: Checker | None) -> tuple[ChatRequest, Checker | None]:
-    """`request` with the schema that is wanted, or with its own.
+    """Return `request` with the schema that is wanted, or with its own.
 
     Raises:
         InvalidSchemaError: its own cannot be used.

@@ -156,7 +156,7 @@ GRACE_SECS = 1.0
 """For how long a command waits for a title when its answer is complete."""
 
 _LAST_TURN = 2
-"""A conversation that got no title in its first three turns gets none by itself any more."""
+"""A conversation without a title after its first three turns gets none automatically."""
 
 
 class TitleCost(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,7 +167,7 @@ class TitleCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WatchedProvider:
-    """A provider that tells of the first part which comes from another one."""
+    """A provider that calls `begin` with the first part of another provider's answer."""
 
     def __init__(self, provider: Provider, begin: Callable[[], None]) -> None:
         self._provider = provider
@@ -341,7 +341,7 @@ class Titling:
         return await run_sync(create, abandon_on_cancel=True)
 
     def _paid(self, cap: CappedProvider, provider: Provider, model: ModelId, thread: Thread) -> Provider:
-        """The provider of a title, which is paid from what the turn may cost.
+        """Return the provider of a title, which is paid from what the turn may cost.
 
         Raises:
             JpError: it cannot be paid, or nobody knows what it costs.

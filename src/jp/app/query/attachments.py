@@ -40,37 +40,37 @@ C = TypeVar("C", bound=Carrier)
 
 
 class RestoringLoader:
-    """A loader for which the resources of `request` stand in where a blob with their content is lost."""
+    """A loader that takes content from the resources of `request` where its blob is lost."""
 
     def __init__(self, loader: Loader, request: ChatRequest) -> None:
         self._loader = loader
         self._resources = request.resources
-        self._healed: dict[str, Resource] = {}
+        self._restored: dict[str, Resource] = {}
 
     def load(self, carrier: C, /) -> C:
         """See `Loader`."""
         try:
             return self._loader.load(carrier)
         except (BlobMissingError, BlobDamagedError):
-            content = None if (found := self._at_hand(carrier)) is None else content_of(found)
+            content = None if (found := self._attached_copy(carrier)) is None else content_of(found)
             if found is None or content is None or isinstance(content, StoredContent):
                 raise
-            healed = with_content(carrier, raw_bytes(content))
-            self._healed[found.uri] = found
-            return healed
+            restored = with_content(carrier, raw_bytes(content))
+            self._restored[found.uri] = found
+            return restored
 
-    def _at_hand(self, carrier: Carrier) -> Resource | None:
+    def _attached_copy(self, carrier: Carrier) -> Resource | None:
         return next((resource for resource in self._resources if checksum(resource) == carrier.sha256), None)
 
     def notices(self) -> list[str]:
         """Return notices of what was brought back since the last call."""
-        names = [resource.name or resource.uri for resource in self._healed.values()]
-        self._healed = {}
+        names = [resource.name or resource.uri for resource in self._restored.values()]
+        self._restored = {}
         return [f"the earlier copy of {name!r} was lost; it is the same as what is attached now" for name in names]
 
 
 class RestoringRecorder:
-    """A recorder of a turn: its request stores lost content anew."""
+    """A recorder of a turn: its request stores lost content again."""
 
     def __init__(self, recorder: Recorder, request: ChatRequest, notice: Callable[[str], None]) -> None:
         self._recorder = recorder
@@ -205,7 +205,7 @@ class AttachmentSchemes:
 
 
 def outside_of_root(typed: Sequence[Declaration]) -> tuple[str, ...]:
-    """Those of the canonical declarations that do not begin at the workspace's root."""
+    """Return those of the canonical declarations that do not begin at the workspace's root."""
     return tuple(item.text for item in typed if leads_outside(item))
 
 
@@ -221,7 +221,7 @@ async def compose_request(
     entries: Sequence[AnyEntry],
     config: ConversationConfig,
 ) -> tuple[ChatRequest, tuple[str, ...]]:
-    """The turn's `chat_request` with what is attached to it, and sentences for the user.
+    """Return the turn's `chat_request` with what is attached to it, and sentences for the user.
 
     What `question` brings along counts as delivered: only what is typed is read again, and takes its place.
 
@@ -280,7 +280,7 @@ def _way_out(plan: ResolutionPlan, failure: str, *, is_new: bool) -> str:
 
 
 def restoring(recorder: Recorder, request: ChatRequest, notice: Callable[[str], None]) -> Recorder:
-    """`recorder`, for which the resources of `request` bring back what of earlier content is lost."""
+    """Return `recorder`, for which the resources of `request` bring back what of earlier content is lost."""
     if not request.resources:
         return recorder
 
@@ -325,7 +325,7 @@ class WorkspaceConversations:
     """Reads conversations without their locks.
 
     Of the conversation `running` only the first `earlier` entries are seen: those before the turn that is being taken;
-    None stands for all.
+    None means all.
     """
 
     def __init__(

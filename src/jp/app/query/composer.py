@@ -55,7 +55,7 @@ class _Fault(msgspec.Struct, frozen=True):
 
 
 async def render(text: str, values: JsonObject, parts: Sequence[Part] = ()) -> str:
-    """`text` with its expressions replaced. A name that `values` lacks is an error, and so is every file.
+    """Return `text` with its expressions replaced. A name that `values` lacks is an error, and so is every file.
 
     Raises:
         TemplateError: it cannot be rendered; the message says in which line of `text`, or of the file
@@ -148,7 +148,7 @@ def _rendered(template: Template, values: JsonObject) -> str:
 
 
 def _line_of(error: Exception) -> int | None:
-    """The line of the template that an error comes from; None where nothing tells."""
+    """Return the line of the template that an error comes from; None where nothing tells."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((frame.lineno for frame in reversed(frames) if frame.filename == _FILE), None)
 
@@ -182,7 +182,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def block_quote(text: str) -> str:
-    """`text` as a block quote of Markdown, without anything that steers a terminal."""
+    """Return `text` as a block quote of Markdown, without anything that steers a terminal."""
     return "\n".join(f"> {line}" if line else ">" for line in sanitize(text).strip("\n").split("\n"))
 
 

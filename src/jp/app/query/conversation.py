@@ -95,7 +95,7 @@ def _activate(place: WorkspaceContext, info: ConversationInfo) -> None:
 
 
 def find_workspace_context(options: Options) -> WorkspaceContext:
-    """The workspace, this terminal's session, and the configuration's sources.
+    """Return the workspace, this terminal's session, and the configuration's sources.
 
     Raises:
         JpError: the workspace or a configuration file is not what it should be.
@@ -112,7 +112,7 @@ def find_workspace_context(options: Options) -> WorkspaceContext:
 async def choose_conversation(
     options: Options, arguments: QueryArguments, place: WorkspaceContext
 ) -> ConversationInfo | None:
-    """The conversation to continue, None for a new one.
+    """Return the conversation to continue, None for a new one.
 
     Raises:
         UsageError: the one that was named does not exist, or is not the only one, or a new one is to be compacted.
@@ -161,7 +161,7 @@ def _check_continuable(found: ConversationInfo, arguments: QueryArguments) -> No
 def read_conversation(
     info: ConversationInfo, place: WorkspaceContext, options: Options, arguments: QueryArguments
 ) -> QueryConversation:
-    """A conversation as it is now, or as its fork will be, only to read it.
+    """Return a conversation as it is now, or as its fork will be, only to read it.
 
     Raises:
         JpError: it cannot be read, or not be forked.
@@ -206,7 +206,7 @@ async def open_conversation(
 
 
 def resolve_settings(place: WorkspaceContext, held: QueryConversation | None, flags: Sequence[Layer]) -> TurnSettings:
-    """The configuration of the turn. What it needs of a stranger's files must have been trusted.
+    """Return the configuration of the turn. What it needs of a stranger's files must have been trusted.
 
     Raises:
         ConfigurationError: a value is not accepted, or not trusted.
@@ -312,7 +312,7 @@ async def _open_new(
     stack: AsyncExitStack,
     prepare: Callable[[], None],
 ) -> Log:
-    """The log of a conversation that was just created, and is taken away again if nothing is asked in it."""
+    """Return the log of a conversation that was just created, and is taken away again if nothing is asked in it."""
     workspace = place.workspace
     lock = workspace.lock(info)
     logs: list[tuple[Log, int]] = []

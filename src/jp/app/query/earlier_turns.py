@@ -26,7 +26,7 @@ from jp.tool.base import directory_of
 
 
 def effective_turns(entries: Sequence[AnyEntry]) -> list[Turn]:
-    """The turns that were not undone, with their numbers in the stream."""
+    """Return the turns that were not undone, with their numbers in the stream."""
     gone = undone(entries)
     return [turn for turn in turns_of(entries) if turn.id not in gone]
 
@@ -50,7 +50,7 @@ def request_of(turn: Turn) -> ChatRequest | None:
 
 
 def answer_of(turn: Turn) -> str:
-    """The last thing that the model said in a turn, empty where it said nothing; structured output as JSON.
+    """Return the last thing that the model said in a turn, empty where it said nothing; structured output as JSON.
 
     A message that was continued is whole.
     """
@@ -59,12 +59,12 @@ def answer_of(turn: Turn) -> str:
 
 
 def calls_of(turn: Turn) -> tuple[str, ...]:
-    """The names of the tools that were called in a turn, in order."""
+    """Return the names of the tools that were called in a turn, in order."""
     return tuple(entry.name for entry in turn.entries if isinstance(entry, ToolCallRequest))
 
 
 def last_answer(entries: Sequence[AnyEntry]) -> str:
-    """The last answer of a stream, empty where there is none."""
+    """Return the last answer of a stream, empty where there is none."""
     answers = map(answer_of, reversed(effective_turns(entries)))
     return next((answer for answer in answers if answer), "")
 
@@ -107,7 +107,7 @@ _SYSTEM = (
 
 
 def heading_of(text: str) -> str:
-    """The words of the Markdown heading that is the first line of `text`, as a title; empty where that is none.
+    """Return the words of the Markdown heading that is the first line of `text`, as a title; empty where that is none.
 
     Like every title that nobody typed, it is without secrets.
     """
@@ -117,7 +117,7 @@ def heading_of(text: str) -> str:
 
 
 def title_thread(model: str, requests: Sequence[str]) -> Thread:
-    """The request for the title of a conversation that begins with `requests`. Of each it has the beginning.
+    """Return the request for the title of a conversation that begins with `requests`. Of each it has the beginning.
 
     Whose model writes it may be another one than the conversation's, and gets no secret.
     """
@@ -133,7 +133,7 @@ def title_thread(model: str, requests: Sequence[str]) -> Thread:
 
 
 def title_in(answer: str) -> str:
-    """The title in a model's answer: that of its JSON, or its words where they are one short line; else empty."""
+    """Return the title in a model's answer: that of its JSON, or its words if they are one short line; else empty."""
     found = find_json(answer)
     match found:
         case JsonValue(value={"title": str(title)}):
@@ -146,7 +146,7 @@ def title_in(answer: str) -> str:
 
 
 def as_title(text: str) -> str:
-    """`text` in one line, without secrets, controls, and what is around a title; its end is cut where it is long."""
+    """Return `text` in one line, without secrets, controls and the marks around a title; a long one is cut."""
     words = one_line(_without_secrets(text)).strip(_AROUND).removesuffix(".").strip(_AROUND)
     if len(words) <= LONGEST:
         return words
@@ -160,7 +160,7 @@ def _excerpt(request: str) -> str:
 
 
 def _without_secrets(text: str) -> str:
-    """The beginning of `text`, at least as long as an excerpt: a secret is replaced before anything is cut."""
+    """Return the beginning of `text`, at least as long as an excerpt: a secret is replaced before anything is cut."""
     return redact(text[: _EXCERPT_CHARS + _LONGEST_SECRET]).text
 
 
@@ -184,7 +184,7 @@ def code_in(entries: Sequence[AnyEntry], options: Options) -> str:
 
 
 def said_in_newest_turn(entries: Sequence[AnyEntry]) -> str:
-    """The messages of a turn, each whole where it was continued."""
+    """Return the messages of a turn, each whole where it was continued."""
     messages = [message_of(cycle) for turn in turns_of(entries)[-1:] for cycle in cycles_of(turn)]
     return "\n\n".join(message for message in messages if message)
 
@@ -228,7 +228,7 @@ class JoiningLog(Protocol):
         ...
 
     def load(self, carrier: C, /) -> C:
-        """The carrier with its content inline."""
+        """Return the carrier with its content inline."""
         ...
 
 
@@ -266,7 +266,7 @@ class ReplacingRecorder:
 
 
 def last_request(entries: Sequence[AnyEntry]) -> ReplayedRequest:
-    """The last request of a user in a stream that was not undone.
+    """Return the last request of a user in a stream that was not undone.
 
     Raises:
         UsageError: there is none, or its turn has no name by which it could be undone.
@@ -284,7 +284,7 @@ def last_request(entries: Sequence[AnyEntry]) -> ReplayedRequest:
 
 
 def conversation_of(held: QueryConversation | None) -> QueryConversation:
-    """The conversation whose last request is asked again.
+    """Return the conversation whose last request is asked again.
 
     Raises:
         UsageError: there is none.
@@ -300,7 +300,7 @@ def conversation_of(held: QueryConversation | None) -> QueryConversation:
 def request_again(
     held: QueryConversation | None, words: str, *, author: str | None, edited: str
 ) -> tuple[ChatRequest, Revert]:
-    """The last request of a conversation once more, and what undoes its turn.
+    """Return the last request of a conversation once more, and what undoes its turn.
 
     `words` are added to its own, or stand in their place where the user started from them: `edited` is that turn's id.
     The snapshots of the old turn come along, their content inline.

@@ -71,7 +71,7 @@ async def typed_text(words: Sequence[str]) -> TypedText:
 
 
 def files_among(words: Sequence[str]) -> list[str]:
-    """Those of the words that are paths of files, as they stand behind `--attach *.py` once a shell has expanded it."""
+    """Return the words that are paths of files, such as those that a shell makes of `--attach *.py`."""
     return [word for word in words if _is_word(word) and os.path.isfile(word)]  # noqa: PTH113 - False for any text
 
 
@@ -239,11 +239,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     revert: Revert | None = None
 
     def after(self, entries: Sequence[AnyEntry]) -> Sequence[AnyEntry]:
-        """The stream that the request comes after, of which what it replaces is no part."""
+        """Return the stream that the request comes after, of which what it replaces is no part."""
         return entries if self.revert is None else (*entries, self.revert)
 
     def recorder(self, log: Log) -> Recorder:
-        """A recorder for the turn: with its request, what it replaces is undone."""
+        """Return a recorder for the turn: with its request, what it replaces is undone."""
         if self.revert is None:
             return log
 
@@ -288,7 +288,7 @@ class ComposedQuery:
         return line[:_MOST_CHARS_OF_FIRST_WORDS].rstrip() or None
 
     def question(self, held: QueryConversation | None, *, author: str | None) -> Question:
-        """The request to a conversation, None for a new one.
+        """Return the request to a conversation, None for a new one.
 
         Raises:
             UsageError: a request is to be asked again and there is none, or another than the one that was edited.
@@ -310,7 +310,7 @@ class ComposedQuery:
 
 
 def _beginning(text: str) -> str:
-    """The beginning of `text`. Secrets are replaced before it is cut, as half of one would not be known."""
+    """Return the beginning of `text`. Secrets are replaced before it is cut, as half of one would not be known."""
     from jp.context.redaction import redact
 
     return redact(text[: _MOST_TOPIC_CHARS + _LONGEST_SECRET]).text[:_MOST_TOPIC_CHARS]

@@ -159,14 +159,14 @@ class OverlayMaker:
         return planner.plan(self._wish, self._bounds(is_forced=is_forced)).overlays
 
     def _with(self, planner: Planner, draft: Draft, overlays: Sequence[Compaction]) -> Draft:
-        """`draft` with more overlays, where they free more, without those that say nothing beside them."""
+        """Return `draft` with more overlays, where they free more, without those that say nothing beside them."""
         before = (one for one in draft.overlays if not any(_includes(other, one) for other in overlays))
         whole = (*before, *overlays)
         freed = planner.effect(whole).freed
         return replace(draft, overlays=whole, freed=freed) if freed > draft.freed else draft
 
     async def _summarised(self, planner: Planner, need: Need, draft: Draft, at: SummaryCircumstances) -> Draft:
-        """`draft` with a summary, where one comes to be."""
+        """Return `draft` with a summary, where one comes to be."""
         if not need.is_urgent and not self._has_old_turns(planner):
             return draft
         found = self._told(planner, need, draft)
@@ -179,7 +179,7 @@ class OverlayMaker:
     async def _without_work(
         self, planner: Planner, need: Need, draft: Draft, at: SummaryCircumstances, *, keep: int
     ) -> Draft:
-        """`draft` with a summary of the running turn's finished cycles but the newest `keep`, in place of digests."""
+        """Return `draft` with a summary of the running turn's finished cycles without the newest `keep`."""
         found = planner.finished_cycles(keep=keep)
         if found is None:
             return draft
@@ -209,7 +209,7 @@ class OverlayMaker:
         return policy, state
 
     def _told(self, planner: Planner, need: Need, draft: Draft) -> Range | None:
-        """The turns of a summary: without those that are kept, unless it is urgent and that is too little."""
+        """Return the turns of a summary: without those that are kept, unless it is urgent and that is too little."""
         usual = planner.plan(_ONLY_SUMMARY, self._bounds(is_forced=False)).summary
         if not need.is_urgent:
             return usual
@@ -276,8 +276,8 @@ def _includes(overlay: Compaction, other: Compaction) -> bool:
 _LARGEST = 1024 * 1024
 
 _REFUSED_SECS = 3600
-"""For how long at most nobody is asked who would not take a key, or whose quota was used up: jp is not told of
-another key, nor of a bill that was paid."""
+"""Seconds before a provider that refused a key, or whose quota was used up, is asked again: jp does not learn of
+another key, or of a bill that was paid."""
 
 _NEAR = 3
 """Estimates are hardly ever off by more: a request that is so many times smaller is not looked at closely."""
@@ -325,9 +325,9 @@ class PolicyFile:
 
 
 def ratio_in(recorder: Recorder, wiring: Wiring) -> float | None:
-    """Reported tokens for one that is estimated, of the newest request in the log that the same model answered.
+    """Return the reported tokens for one estimated, of the newest request in the log that this model answered.
 
-    None where there is none, or it cannot be made anew.
+    None where there is none, or it cannot be rendered again.
     """
     entries = recorder.entries
     settings = wiring.settings
@@ -417,7 +417,7 @@ class AutomaticCompaction:
         return self._wiring.config.conversation.compaction.auto
 
     async def _room(self, projected: int, *, must_fit: bool) -> Sequence[Compaction]:
-        """The overlays that make room; none where there is none to make, or it is not worth it.
+        """Return the overlays that make room; none where there is none to make, or it is not worth it.
 
         A `projected` of 0 says that only the provider knows how long the request is.
         """
@@ -493,7 +493,7 @@ class AutomaticCompaction:
         )
 
     def _measured_ratio(self) -> float:
-        """Reported tokens for one that is estimated, of the newest request that this model has answered."""
+        """Return the reported tokens for one that is estimated, of the newest request that this model has answered."""
         if self._ratio is None or self._wiring.measuring is not None:
             self._ratio = self._newest_ratio()
         return self._ratio

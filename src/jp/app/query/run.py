@@ -286,7 +286,7 @@ async def compact_first(
 def compacted_entries(
     arguments: QueryArguments, entries: Sequence[AnyEntry], loader: Loader, wiring: Wiring
 ) -> Sequence[AnyEntry]:
-    """The stream as `--compact` would leave it, for a dry run: no model is asked, so a summary is not there."""
+    """Return the stream as `--compact` would leave it, for a dry run: no model is asked, so a summary is not there."""
     if arguments.compact is None:
         return entries
     from jp.app.compaction.applying import turns_text
@@ -326,7 +326,7 @@ async def compose(
     chosen: ConversationInfo | None,
     stack: AsyncExitStack,
 ) -> ComposedQuery:
-    """The words to ask. The conversation is not locked for it: who writes takes the time that it takes.
+    """Return the words to ask. The conversation is not locked for it: who writes takes the time that it takes.
 
     What was written in an editor is kept until `stack` is left after the turn was answered.
 
@@ -349,7 +349,7 @@ def _settled(
     held: QueryConversation | None,
     schemes: AttachmentSchemes,
 ) -> TurnSettings:
-    """The settings of the turn. What is ignored of a stranger's files is named.
+    """Return the settings of the turn. What is ignored of a stranger's files is named.
 
     Raises:
         ConfigurationError: a value is not accepted, or is needed and not trusted.
@@ -367,7 +367,7 @@ def _settled(
 async def _with_tools(
     options: Options, settings: TurnSettings, place: WorkspaceContext, schemes: AttachmentSchemes, stack: AsyncExitStack
 ) -> AppConfig:
-    """The configuration without tools that are not here, and with those that MCP servers have, until the command ends.
+    """Return the configuration without missing tools and with those of MCP servers, which run until the command ends.
 
     Raises:
         JpError: a server that is needed is not there.

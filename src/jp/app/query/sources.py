@@ -223,7 +223,7 @@ def _raise(message: str) -> NoReturn:
 
 
 def _request_with(uri: str, entries: Sequence[AnyEntry]) -> ChatRequest:
-    """The newest request that has `uri` attached. There is one."""
+    """Return the newest request that has `uri` attached. There is one."""
     return next(
         entry
         for entry in reversed(entries)

@@ -181,7 +181,7 @@ async def take_structured_turn(
 
 
 def correction(unfit: Unfit, schema: JsonObject) -> ChatRequest:
-    """The request that says what does not fit."""
+    """Return the request that says what does not fit."""
     listed = "\n".join(f"- {problem}" for problem in unfit.problems[:_LISTED])
     content = (
         f"{_OPENING}\n\n{listed}\n\n"
@@ -203,7 +203,7 @@ def where_to_look(options: Options) -> str:
 
 
 def value_of(structured: StructuredTurn, options: Options) -> Any:
-    """The value that the turn came to, where it was answered or cut.
+    """Return the value that the turn came to, where it was answered or cut.
 
     Raises:
         SchemaMismatchError: it came to none.

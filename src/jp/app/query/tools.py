@@ -35,7 +35,7 @@ _ALL = frozenset({"*", "!*"})
 def tool_layers(
     arguments: QueryArguments, place: WorkspaceContext, held: QueryConversation | None, flags: Sequence[Layer]
 ) -> list[Layer]:
-    """The layer that offers tools or takes them away, over what holds without it; `flags` are the other options'.
+    """Return the layer that offers tools or takes them away; `flags` are those of the other options.
 
     Raises:
         UsageError: there is no such tool, or one is to be taken away that is always offered.
@@ -127,10 +127,10 @@ _SHOWN = 5
 
 
 def without_missing_tools(resolved: Resolved, cache_directory: Path) -> tuple[AppConfig, tuple[str, ...]]:
-    """The configuration without the tools that only the conversation itself names and that are not here.
+    """Return the configuration without the tools that only the conversation itself names and that are not here.
 
-    Besides, what to tell the user of those that it enables. A name that a file or an option says stays: it is a
-    mistake that can be mended. `cache_directory` is where what other packages provide is remembered.
+    Besides, notices about those that it enables. A name that a file or an option has stays: it is a mistake that can
+    be fixed. `cache_directory` remembers what other packages provide.
     """
     config = resolved.config
     tools = config.conversation.tools
@@ -192,7 +192,7 @@ class BuiltinTools:
         return self._schemes.servers.tools
 
     def spelled_out(self, names: Collection[str]) -> frozenset[str]:
-        """The names of tools, where a name may stand for every tool of an MCP server."""
+        """Return the names of tools, where the name of an MCP server means all of its tools."""
         return self._schemes.servers.spelled_out(names)
 
     def makers(self, model: ModelId, others: Collection[str]) -> Mapping[str, ToolFactory]:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def delivery_of(deduplication: DeduplicationConfig) -> Delivery:
-    """The delivery of every result: bounded, and marked where it was delivered before."""
+    """Return the delivery of every result: bounded, and marked where it was delivered before."""
 
     def deliver(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
         from jp.app.query.sources import LogAddresses
@@ -75,7 +75,7 @@ _SYSTEM = (
 
 
 def inquiry_thread(model: str, question: Question, call: ToolCallRequest, entries: Sequence[AnyEntry]) -> Thread:
-    """The request for an answer to what `call`, at the end of the stream `entries`, asks."""
+    """Return the request for an answer to what `call`, at the end of the stream `entries`, asks."""
     requests = (entry.content for entry in reversed(entries) if isinstance(entry, ChatRequest))
     arguments = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
     parts = [
@@ -304,7 +304,7 @@ def wire(
 
 
 def check_rendering(wiring: Wiring, request: ChatRequest) -> None:
-    """Refuse what the provider cannot be sent before anything is written, and say what of the rest is left out.
+    """Refuse what the provider cannot be sent before anything is written, and say what of the rest is omitted.
 
     Raises:
         ConfigurationError: a parameter cannot be sent.

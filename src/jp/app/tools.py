@@ -136,11 +136,11 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         from jp.app.query.tools import BuiltinTools
         from jp.app.toolset import Toolset
 
-        standing = BuiltinTools(self.schemes, config, None, (), is_structured=False)
+        builtin = BuiltinTools(self.schemes, config, None, (), is_structured=False)
         return Toolset(
             config,
             cache_directory=self._cache,
-            standing=partial(standing.makers, _NO_MODEL),
+            automatic=partial(builtin.factories, _NO_MODEL),
             servers=self.schemes.servers.tools,
             root=self.workspace.root,
         )

@@ -150,11 +150,11 @@ _UNSET = ToolConfig()
 _NAMES = frozenset({*BUILT_IN, *STANDING})
 
 Making = Callable[[], "Tool"]
-Standing = Callable[[Collection[str]], Mapping[str, Making]]
+AutomaticTools = Callable[[Collection[str]], Mapping[str, Making]]
 """The makers of those of `STANDING` that are of use to a conversation which is offered tools of these other names."""
 
 
-def _standing_settings(name: str, own: ToolConfig) -> ToolConfig:
+def _automatic_settings(name: str, own: ToolConfig) -> ToolConfig:
     """Return the settings of a tool that is offered automatically: its rules follow the configured ones."""
     usual = STANDING_SETTINGS[name]
     return replace(settings_over(usual, own), rules=(*own.rules, *usual.rules))
@@ -166,7 +166,7 @@ class Toolset:
     Args:
         config: the configuration.
         cache_directory: remembers what other packages provide; None for nowhere.
-        standing: the tools that are offered automatically in a conversation; None offers none.
+        automatic: makes the tools that are offered automatically in a conversation; None offers none.
         servers: the tools of MCP servers by their names, where `config` has them all; None makes none of them.
         root: the workspace, whose id local tools get.
     """
@@ -176,18 +176,18 @@ class Toolset:
         config: AppConfig,
         *,
         cache_directory: Path | None = None,
-        standing: Standing | None = None,
+        automatic: AutomaticTools | None = None,
         servers: Mapping[str, Tool] | None = None,
         root: Path | None = None,
     ) -> None:
         self._config = config
         self._cache_directory = cache_directory
-        self._standing = standing
+        self._automatic = automatic
         self._servers = servers
         self._root = root
         self._tools: dict[str, Tool] = {}
         named = config.conversation.tools
-        over = {name: _standing_settings(name, named.get(name, _UNSET)) for name in STANDING}
+        over = {name: _automatic_settings(name, named.get(name, _UNSET)) for name in STANDING}
         self.settings: Mapping[str, ToolConfig] = {**named, **over}
 
     @cached_property
@@ -341,7 +341,7 @@ class Toolset:
         return make()
 
     def _makers(self, others: Collection[str]) -> Mapping[str, Making]:
-        return {} if self._standing is None else self._standing(others)
+        return {} if self._automatic is None else self._automatic(others)
 
     def unknown(self, name: str) -> ConfigurationError:
         """Return the error for a tool that the configuration names and that does not exist."""

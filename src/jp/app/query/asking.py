@@ -14,10 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.models import listed_abilities
-from jp.app.options import Options, open_workspace
-from jp.app.query.arguments import QueryArguments
 from jp.app.query.conversation import ConversationContext
-from jp.app.query.screen import Screen, TurnDisplay, TurnEnd
+from jp.app.query.screen import TurnDisplay, TurnEnd
 from jp.app.query.wiring import Wiring
 from jp.compaction.fact_lines import FactLines
 from jp.conversation.entries import ChatRequest, ChatResponse, Revert, ToolCallRequest, TurnStart, Usage
@@ -43,20 +41,16 @@ class Asker:
 
     def __init__(
         self,
-        options: Options,
-        arguments: QueryArguments,
         wiring: Wiring,
         *,
         begun: ConversationContext,
         recorder: Recorder,
-        screen: Screen,
     ) -> None:
-        self._options = options
-        self._arguments = arguments
         self._wiring = wiring
+        self._arguments = arguments = wiring.context.arguments
         self._begun: ConversationContext | None = begun  # until it was shown
         self._conversation = str(begun.info.id)
-        self._screen = screen
+        self._screen = wiring.context.screen
         self._display: TurnDisplay | None = None  # of the turn that was taken last
         self._recorder = recorder
         self._config = wiring.config
@@ -76,7 +70,7 @@ class Asker:
             try:
                 ended = await self._take(request, max_cycles)
             except get_cancelled_exc_class():
-                self._options.notice("stopped; what came is kept" if self._came() else "stopped; nothing had come")
+                self._wiring.notice("stopped; what came is kept" if self._came() else "stopped; nothing had come")
                 raise
             if ended.outcome is not None:
                 return ended.outcome
@@ -129,14 +123,7 @@ class Asker:
             return NoRoom()
         from jp.app.query.room import AutomaticCompaction
 
-        return AutomaticCompaction(
-            self._wiring,
-            self._recorder,
-            open_workspace(self._options),
-            self._conversation,
-            log=self._options.log,
-            remembers=self._options.persist,
-        )
+        return AutomaticCompaction(self._wiring, self._recorder, self._conversation)
 
     async def _abort(self) -> NoReturn:
         """Undo the turn, and end as after a Ctrl-C."""
@@ -146,7 +133,7 @@ class Asker:
         recorded = self._recorder.append(Revert(entries=(turn.id,)))
         if self._display is not None:
             self._display.entry(recorded)
-        self._options.notice("aborted; the turn is undone, and stays in the log")
+        self._wiring.notice("aborted; the turn is undone, and stays in the log")
         self._screen.interruption.stop()
         await sleep_forever()
         raise AssertionError
@@ -211,19 +198,17 @@ class Titling:
 
     def __init__(
         self,
-        options: Options,
         wiring: Wiring,
         *,
         begun: ConversationContext,
         recorder: Recorder,
-        screen: Screen,
     ) -> None:
-        self._options = options
+        self._options = options = wiring.context.options
         self._plain = wiring
         self._begun = begun
         self._recorder = recorder
         self._config = wiring.config
-        self._screen = screen
+        self._screen = wiring.context.screen
         self._task: Task[None] | None = None
         self._spent: TitleCost | None = None
         is_open = options.persist and begun.info.metadata.wants_title
@@ -332,10 +317,9 @@ class Titling:
 
         def create() -> Provider:
             from jp.app.models import UserKeys
-            from jp.app.options import base_directory, open_workspace
             from jp.provider.registry import create_provider
 
-            root = base_directory(open_workspace(self._options))
+            root = self._plain.context.root
             return create_provider(self._config, model, environ=os.environ, root=root, stored=UserKeys())
 
         return await run_sync(create, abandon_on_cancel=True)

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.options import Options
-from jp.app.query.arguments import QueryArguments, flag_layers
+from jp.app.query.arguments import flag_layers
 from jp.app.query.attachments import AttachmentSchemes
-from jp.app.query.conversation import QueryConversation, WorkspaceContext, read_conversation, resolve_settings
+from jp.app.query.conversation import QueryContext, QueryConversation, read_conversation, resolve_settings
 from jp.app.query.earlier_turns import answer_of, calls_of, effective_turns, last_answer, request_of
 from jp.app.query.question import ComposedQuery, Part, QueryInput, nothing_asked
 from jp.app.query.screen import NoScreen
@@ -227,12 +226,10 @@ _MOST_ATTACHMENTS = 20
 class Composer:
     """Composes the words of one query. The conversation is only read, without its lock."""
 
-    def __init__(
-        self, options: Options, arguments: QueryArguments, place: WorkspaceContext, chosen: ConversationInfo | None
-    ) -> None:
-        self._options = options
-        self._arguments = arguments
-        self._place = place
+    def __init__(self, context: QueryContext, chosen: ConversationInfo | None) -> None:
+        self._context = context
+        self._options = context.options
+        self._arguments = context.arguments
         self._chosen = chosen
 
     async def compose(self, given: QueryInput, stack: AsyncExitStack) -> ComposedQuery:
@@ -264,9 +261,9 @@ class Composer:
         editor = self._editor(given)
         below = notes(self._facts(given), effective_turns(self._entries))
         digits = "" if self._chosen is None else self._chosen.id.digits
-        directory = drafts_directory(self._place.workspace, digits, persistent=self._options.persist)
+        directory = drafts_directory(self._context.workspace, digits, persistent=self._options.persist)
         opened = open_draft(directory, parts)
-        keeper = stack.enter_context(DraftKeeper(opened.draft, self._options, self._place, self._chosen))
+        keeper = stack.enter_context(DraftKeeper(opened.draft, self._context, self._chosen))
         opened.draft.write(opened.text, below)
         self._say_what_is_kept(opened)
         try:
@@ -333,30 +330,28 @@ class Composer:
     def _held(self) -> QueryConversation | None:
         if self._chosen is None:
             return None
-        return read_conversation(self._chosen, self._place, self._options, self._arguments)
+        return read_conversation(self._chosen, self._context)
 
     @cached_property
     def _wiring(self) -> Wiring:
-        schemes = AttachmentSchemes(self._place.workspace, self._options, self._chosen)
+        schemes = AttachmentSchemes(self._context.workspace, self._options, self._chosen)
         config = schemes.servers.remembered(self._config)
         typed = schemes.typed(self._arguments.attach)
-        standing = BuiltinTools(schemes, config, self._held, typed, is_structured=self._arguments.schema is not None)
-
-        arguments = self._arguments
-        if schemes.servers.has_strangers:
-            # What may be a tool of theirs is looked at when they have said so.
-            arguments = replace(arguments, approve=frozenset())
-        return wire(self._options, arguments, config, self._place, standing, NoScreen())
+        builtin = BuiltinTools(schemes, config, self._held, typed, is_structured=self._arguments.schema is not None)
+        # A name that may be a tool of a server that was never asked is checked once it has listed its tools.
+        approve: frozenset[str] = frozenset() if schemes.servers.has_strangers else self._arguments.approve
+        arguments = replace(self._arguments, approve=approve)
+        return wire(replace(self._context, arguments=arguments, screen=NoScreen()), config, builtin)
 
     @cached_property
     def _config(self) -> AppConfig:
         """The configuration of the turn, if nobody else changes the conversation before it begins."""
-        schemes = AttachmentSchemes(self._place.workspace, self._options, self._chosen)
+        schemes = AttachmentSchemes(self._context.workspace, self._options, self._chosen)
         typed = [declaration.text for declaration in schemes.typed(self._arguments.attach)]
         flags = flag_layers(self._arguments, typed)
-        switched = tool_layers(self._arguments, self._place, self._held, flags)
-        settings = resolve_settings(self._place, self._held, [*flags, *switched])
-        return without_missing_tools(settings.resolved, self._place.cache)[0]
+        switched = tool_layers(self._context, self._held, flags)
+        settings = resolve_settings(self._context, self._held, [*flags, *switched])
+        return without_missing_tools(settings.resolved, self._context.cache)[0]
 
     def _facts(self, given: QueryInput) -> list[Fact]:
         """Return the facts worth knowing while one writes: also that there is a model, and a key for it.

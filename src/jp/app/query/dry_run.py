@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from jp.app.options import Options
 from jp.app.query.attachments import RestoringLoader
 from jp.app.query.conversation import QueryConversation
 from jp.app.query.wiring import Wiring, say_what_is_left_out
@@ -81,10 +80,8 @@ class DryRun(msgspec.Struct, frozen=True, kw_only=True):
     exact: Exact | None
 
 
-async def preview_request(
-    options: Options, held: QueryConversation | None, wiring: Wiring, request: ChatRequest, *, exact: bool
-) -> DryRun:
-    """Return the request; nothing is written, and sent only what has its tokens counted, where they are to be `exact`.
+async def preview_request(held: QueryConversation | None, wiring: Wiring, request: ChatRequest) -> DryRun:
+    """Return the request; nothing is written, and sent only with `exact`, to have its tokens counted.
 
     Raises:
         UsageError: nobody counts them.
@@ -95,14 +92,14 @@ async def preview_request(
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), msgspec.structs.replace(request, id=f"{_NEXT}-request"))
     thread = build_thread((*entries, *upcoming), wiring.settings, loader=loader, stand_ins=FactLines())
     for sentence in loader.notices():
-        options.notice(sentence)
+        wiring.notice(sentence)
     wire = render_bound(wiring.provider, thread, entries).wire
     say_what_is_left_out(wiring, wire)
     return DryRun(
         model=str(wiring.model),
         request=wire,
         estimate=_estimate(wiring, wiring.provider.sections(wire)),
-        exact=await _count(wiring, wire) if exact else None,
+        exact=await _count(wiring, wire) if wiring.context.arguments.exact else None,
     )
 
 

@@ -14,7 +14,7 @@ import msgspec
 from jp.app.drafts import Draft, NotAskedError, drafts_directory
 from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments
-from jp.app.query.conversation import QueryConversation, WorkspaceContext, is_attended
+from jp.app.query.conversation import QueryContext, QueryConversation, is_attended
 from jp.app.values import MOST_BYTES, decode
 from jp.conversation.entries import AnyEntry, ChatRequest, Revert
 from jp.conversation.ids import ConversationId
@@ -152,13 +152,11 @@ class DraftKeeper:
     `is_needed` says that it is. What is blank is never kept, and nothing is with `--no-persist`.
     """
 
-    def __init__(
-        self, draft: Draft, options: Options, place: WorkspaceContext, chosen: ConversationInfo | None
-    ) -> None:
+    def __init__(self, draft: Draft, context: QueryContext, chosen: ConversationInfo | None) -> None:
         self.is_needed = True
         self._draft = draft
-        self._options = options
-        self._place = place
+        self._options = context.options
+        self._context = context
         self._start = None if chosen is None else chosen.id
         self._home = self._start
         self._is_moving = False
@@ -166,7 +164,7 @@ class DraftKeeper:
     def follow(self) -> None:
         """Move the draft to the conversation that is active now, where there is one."""
         self._is_moving = True
-        home = self._place.session.active() or self._start
+        home = self._context.session.active() or self._start
         if self._options.persist and home != self._home:
             self._draft.move_to(self._directory(home))
             self._home = home
@@ -203,13 +201,13 @@ class DraftKeeper:
         return f"what you wrote is kept in {str(self._draft.path)!r}; `{self._command()}` goes on with it"
 
     def _command(self) -> str:
-        active = self._place.session.active()
+        active = self._context.session.active()
         if self._home == active:
             return "jp query --edit"
         return "jp query --new --edit" if self._home is None else f"jp query --id {self._home} --edit"
 
     def _directory(self, home: ConversationId | None) -> Path:
-        return drafts_directory(self._place.workspace, "" if home is None else home.digits, persistent=True)
+        return drafts_directory(self._context.workspace, "" if home is None else home.digits, persistent=True)
 
 
 _MOST_TOPIC_CHARS = 200

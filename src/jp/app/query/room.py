@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
@@ -15,7 +15,6 @@ from jp.app.compaction.applying import turns_text
 from jp.app.compaction.order import CompactionOrder, order_of
 from jp.app.compaction.summarizer import error_kind_of, limit_of, local_summary, summarizer_for, texts_of
 from jp.app.estimates import known_error
-from jp.app.options import AnyWorkspace
 from jp.app.query.budget import payment
 from jp.app.query.wiring import Wiring
 from jp.compaction.fact_lines import FactLines
@@ -97,16 +96,12 @@ class OverlayMaker:
         self,
         wiring: Wiring,
         recorder: Recorder,
-        workspace: AnyWorkspace,
         order: CompactionOrder,
-        *,
-        log: Callable[[str], None],
     ) -> None:
         self._wiring = wiring
         self._recorder = recorder
-        self._workspace = workspace
         self._order = order
-        self._log = log
+        self._log = wiring.context.options.log
 
     async def make(self, planner: Planner, need: Need, state: PolicyState, at: SummaryCircumstances) -> Draft:
         """Draft what frees enough, in the order of what it loses.
@@ -233,7 +228,7 @@ class OverlayMaker:
             summarizer = summarizer_for(
                 _impatient(wiring.config),
                 order,
-                self._workspace,
+                self._wiring.context.workspace,
                 model=wiring.model,
                 notice=self._log,
                 pay=payment(wiring.cap, wiring.config),
@@ -354,20 +349,17 @@ class AutomaticCompaction:
         self,
         wiring: Wiring,
         recorder: Recorder,
-        workspace: AnyWorkspace,
         conversation: str,
-        *,
-        log: Callable[[str], None],
-        remembers: bool,
     ) -> None:
+        options = wiring.context.options
         self._wiring = wiring
         self._recorder = recorder
         self._conversation = conversation
-        self._log = log
-        path = workspace.user_data / "compaction" / f"{conversation}.json" if remembers else None
+        self._log = options.log
+        path = wiring.context.workspace.user_data / "compaction" / f"{conversation}.json" if options.persist else None
         self._file = PolicyFile(path)
         self._order = order_of(wiring.config.conversation.compaction, profile=self._auto.profile)
-        self._maker = OverlayMaker(wiring, recorder, workspace, self._order, log=log)
+        self._maker = OverlayMaker(wiring, recorder, self._order)
         self._window = self._known_window()
         self._ratio: float | None = None
         self._bytes = 0  # of the request that was looked at last

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from jp.app.query.arguments import QueryArguments
 from jp.app.query.attachments import AttachmentSchemes
-from jp.app.query.conversation import QueryConversation, WorkspaceContext
+from jp.app.query.conversation import QueryContext, QueryConversation
 from jp.app.settings import require_tool
 from jp.app.toolset import Toolset
 from jp.config.layers import Layer, Resolved, contributions
@@ -32,24 +32,23 @@ if TYPE_CHECKING:
 _ALL = frozenset({"*", "!*"})
 
 
-def tool_layers(
-    arguments: QueryArguments, place: WorkspaceContext, held: QueryConversation | None, flags: Sequence[Layer]
-) -> list[Layer]:
+def tool_layers(context: QueryContext, held: QueryConversation | None, flags: Sequence[Layer]) -> list[Layer]:
     """Return the layer that offers tools or takes them away; `flags` are those of the other options.
 
     Raises:
         UsageError: there is no such tool, or one is to be taken away that is always offered.
         ConfigurationError: the layers below it do not fit together.
     """
+    arguments = context.arguments
     if not arguments.tools:
         return []
     from jp.app.toolset import Toolset
     from jp.tool.toolbox import Switching
 
-    resolved = place.sources.resolve(conversation=() if held is None else held.layers, flags=flags)
+    resolved = context.sources.resolve(conversation=() if held is None else held.layers, flags=flags)
     config = resolved.config
-    toolset = Toolset(config, cache_directory=place.cache)
-    remembered = _remembered(config, place)
+    toolset = Toolset(config, cache_directory=context.cache)
+    remembered = _remembered(config, context)
     names = {*toolset.names, *remembered.settings}
     _check_words(arguments, names)
 
@@ -81,17 +80,17 @@ class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
         return any(name.startswith(f"{group}_") for group in self.complete) and name not in self.settings
 
 
-def _remembered(config: AppConfig, place: WorkspaceContext) -> _Remembered:
+def _remembered(config: AppConfig, context: QueryContext) -> _Remembered:
     if not config.providers.mcp:
         return _Remembered()
     from jp.mcp.definitions import ListingCache, fingerprint
     from jp.tool.mcp import groups_of, offer
 
-    cache = ListingCache(place.cache / "mcp")
+    cache = ListingCache(context.cache / "mcp")
     listings = {
         name: listing
         for name, server in config.providers.mcp.items()
-        if (listing := cache.read(fingerprint(server, place.root))) is not None
+        if (listing := cache.read(fingerprint(server, context.root))) is not None
     }
     offered = offer(config.conversation.tools, listings)
     groups = [group for group in groups_of(config.conversation.tools) if group.server in listings]
@@ -195,8 +194,8 @@ class BuiltinTools:
         """Return the names of tools, where the name of an MCP server means all of its tools."""
         return self._schemes.servers.spelled_out(names)
 
-    def makers(self, model: ModelId, others: Collection[str]) -> Mapping[str, ToolFactory]:
-        """Return the ways to make those that are of use beside tools with the names `others`."""
+    def factories(self, model: ModelId, others: Collection[str]) -> Mapping[str, ToolFactory]:
+        """Return the factories of those that are of use beside tools with the names `others`."""
         if not (others or self._may_call(model)):
             return {}
         declared = any(not text.startswith("!") for text in self._config.conversation.attachments)

@@ -6,15 +6,15 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from jp.app.models import UserKeys, listed_abilities
-from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments
-from jp.app.query.conversation import WorkspaceContext
+from jp.app.query.conversation import QueryContext
 from jp.app.query.screen import Dialogue, Screen
 from jp.app.toolset import Toolset
 from jp.compaction.fact_lines import FactLines
@@ -221,26 +221,23 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     too; `measuring` is it, or is within it.
     """
 
+    context: QueryContext
     config: AppConfig
     model: ModelId
     provider: Provider
     tools: ToolCoordinator
     settings: RequestSettings
-    notice: Callable[[str], None]
     dialogue: Dialogue
     cap: CappedProvider | None = None
     measuring: MeasuringProvider | None = None
 
+    def notice(self, text: str) -> None:
+        """Tell the user something that they may want to know."""
+        self.context.options.notice(text)
 
-def wire(
-    options: Options,
-    arguments: QueryArguments,
-    config: AppConfig,
-    place: WorkspaceContext,
-    standing: BuiltinTools,
-    screen: Screen,
-) -> Wiring:
-    """Everybody who takes part, before anything is written. `standing` knows of tools what is no configuration.
+
+def wire(context: QueryContext, config: AppConfig, builtin: BuiltinTools) -> Wiring:
+    """Connect the parts of a turn. Nothing is written.
 
     Raises:
         AuthenticationError: the provider has no key.
@@ -248,16 +245,17 @@ def wire(
             demanded that is not offered, or costs are limited that are not known.
     """
     model = _model(config)
-    arguments = replace(arguments, approve=standing.spelled_out(arguments.approve))
+    options = context.options
+    arguments = replace(context.arguments, approve=builtin.spelled_out(context.arguments.approve))
     for own in misspelt(config.providers.llm, model.provider):
         options.notice(
             f"`providers.llm.{own}` is a server of your own: nothing that is set there holds for {model.provider!r}"
         )
     is_shown = arguments.dry_run and not arguments.exact
     provider: Provider = create_provider(
-        config, model, environ=os.environ, root=place.root, stored=UserKeys(), needs_key=not is_shown
+        config, model, environ=os.environ, root=context.root, stored=UserKeys(), needs_key=not is_shown
     )
-    # What a scenario says of tokens, teaches nothing.
+    # The token counts of a scenario must not train the estimator.
     measuring = None if arguments.dry_run or model.provider == "script" else MeasuringProvider(provider)
     provider = provider if measuring is None else measuring
     cap = _cap(config, arguments, provider, model)
@@ -269,18 +267,18 @@ def wire(
         provider=provider,
         cap=cap or NoCap(),
         dialogue=dialogue,
-        screen=screen,
+        screen=context.screen,
         log=options.log,
         abilities=abilities,
     )
     toolset = Toolset(
         config,
-        cache_directory=place.cache,
-        standing=partial(standing.makers, model),
-        servers=standing.servers,
-        root=place.workspace.root,
+        cache_directory=context.cache,
+        automatic=partial(builtin.factories, model),
+        servers=builtin.servers,
+        root=context.workspace.root,
     )
-    tools = _tools(config, toolset, place, arguments, answering)
+    tools = _tools(config, toolset, context.root, arguments, answering)
     settings = RequestSettings(
         provider=provider.id,
         model=model.name,
@@ -291,12 +289,12 @@ def wire(
     )
     _check_choice(settings)
     return Wiring(
+        context=context,
         config=config,
         model=model,
         provider=provider,
         tools=tools,
         settings=settings,
-        notice=options.notice,
         dialogue=dialogue,
         cap=cap,
         measuring=measuring,
@@ -354,7 +352,7 @@ def _model(config: AppConfig) -> ModelId:
 def _tools(
     config: AppConfig,
     toolset: Toolset,
-    place: WorkspaceContext,
+    root: Path,
     arguments: QueryArguments,
     answering: QuestionModel,
 ) -> ToolCoordinator:
@@ -371,7 +369,7 @@ def _tools(
         if name in toolbox:
             check_rules(own.rules, toolbox[name].tool.definition)
     ports = ToolPorts(
-        root=place.root,
+        root=root,
         consent=Consent(
             answers, answering.screen.approver(answering.dialogue, config), real=AttachmentNames().real_path
         ),

@@ -62,7 +62,7 @@ async def _asked(options: GlobalOptions, prepared: PreparedQuery) -> int:
     Raises:
         JpError: it did not come to an answer.
     """
-    if prepared.arguments.dry_run:
+    if prepared.context.arguments.dry_run:
         from jp.cli.query.report import show_dry_run
 
         show_dry_run(options, prepared, await preview(prepared))
@@ -70,7 +70,7 @@ async def _asked(options: GlobalOptions, prepared: PreparedQuery) -> int:
     report = await run(prepared)
     _help_with_overflow(report, options)
     try:
-        _print_answer(options, prepared.arguments, report)
+        _print_answer(options, prepared.context.arguments, report)
     finally:
         await _show_usage(options, report)
     return _exit_code(report, options)

@@ -27,7 +27,7 @@ def standing(
 
 def offered(model: str, of: BuiltinTools, *others: str) -> list[str]:
     provider, _, name = model.partition("/")
-    return sorted(of.makers(ModelId(provider=provider, name=name), others))
+    return sorted(of.factories(ModelId(provider=provider, name=name), others))
 
 
 ON_CONTENT = ["recall", "refresh_resource", "search_history"]
@@ -63,7 +63,7 @@ def test_a_model_that_is_held_to_a_schema_without_tools_only_is_not_offered_them
 
 
 def test_each_is_made() -> None:
-    made = standing(TYPED).makers(ModelId(provider="script", name="x"), ["other"])
+    made = standing(TYPED).factories(ModelId(provider="script", name="x"), ["other"])
 
     assert {name: make().definition.name for name, make in made.items()} == {name: name for name in made}
     assert isinstance(made["recall"](), Recall)

@@ -22,7 +22,7 @@ from jp.conversation.entries import (
 )
 from jp.conversation.resource import Resource, ResourceBlock
 from jp.provider.anthropic.vendor import AnthropicAdapter
-from jp.turn.request import ContentCache, RequestSettings, build_thread, digests_of
+from jp.turn.request import RequestSettings, build_thread, digests_of
 from jp.workspace.listing import ConversationInfo
 from jp.workspace.metadata import Metadata
 from jp.workspace.workspace import Workspace, create_workspace, find_workspace
@@ -105,7 +105,7 @@ def _open_project_render(workspace: Workspace, info: ConversationInfo) -> dict[s
     stream = workspace.read(info)
     marks.append(time.perf_counter())
     settings = RequestSettings(provider="anthropic", model="claude-haiku-4-5", renderer=1, system=("Be brief.",))
-    thread = build_thread(stream.entries, settings, loader=ContentCache(stream), stand_ins=FactLines())
+    thread = build_thread(stream.entries, settings, loader=stream, stand_ins=FactLines())
     marks.append(time.perf_counter())
     adapter = AnthropicAdapter(())
     request = adapter.render(thread)

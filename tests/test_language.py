@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "jp"
 
-REWRITTEN = ("app", "cli/config", "config", "turn")
+REWRITTEN = ("app", "cli/config", "compaction", "config", "context", "turn")
 """Packages below `src/jp` whose docstrings and comments are held to the list."""
 
 BANNED = re.compile(

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.json import decode
 from msgspec.structs import replace
 
 import streams
 from jp.compaction.fact_lines import FactLines
-from jp.compaction.projection import Kept, Projection, Summarised, project
+from jp.compaction.projection import GrowingView, Kept, Projection, Summarised, project
 from jp.conversation.codec import encode
 from jp.conversation.entries import (
     AnyEntry,
@@ -84,6 +85,19 @@ def test_a_request_is_a_prefix_of_the_next_one_unless_an_overlay_stands_between(
         earlier = view(story.entries[: before.position], continuing=before.continuing).events
         later = view(story.entries[: after.position], continuing=after.continuing).events
         assert later[: len(earlier)] == earlier
+
+
+@MANY
+@given(streams.any_streams(), st.lists(st.integers(0, 12), max_size=40))
+def test_a_view_that_grows_with_its_log_is_the_one_that_is_projected_at_once(
+    entries: tuple[AnyEntry, ...], additions: list[int]
+) -> None:
+    grown, known = GrowingView(STAND_INS), 0
+
+    for added in (*additions, len(entries)):
+        known = min(known + added, len(entries))
+        part, continuing = entries[:known], added % 2 == 1
+        assert grown.project(part, continuing=continuing) == view(part, continuing=continuing)
 
 
 @given(streams.any_streams())

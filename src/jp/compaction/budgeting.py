@@ -30,7 +30,7 @@ _NEWEST = 10
 """Added to the rank of candidates in the newest turns."""
 
 _ASKED: frozenset[ItemKind] = frozenset({"system", "user", "attachments"})
-"""What stays where the finished cycles of its turn leave for a summary."""
+"""Status of a result whose turn is summarized up to its finished cycles."""
 
 _FAILURES = ("error", "fail", "exception", "traceback", "panic", "fatal", "not found")
 _MOST_FAILURES = 20
@@ -40,7 +40,7 @@ _SCALE = 100_000
 
 _LEAST_SUMMARY = 500
 _SUMMARY_PERCENT = 15
-"""About how much of what it stands for a summary takes, beside the words of the user, which it keeps."""
+"""Estimated size of a summary in percent of the range it replaces, besides the user's words, which it keeps."""
 
 _LARGEST_SUMMARY_PERCENT = 50
 """Of a budget that is left to it a summary takes no more."""
@@ -201,7 +201,7 @@ class Budgeting:
         return self._summary_size(self.replaced(turns), sum(words))
 
     def _summary_size(self, replaced: int, words: int) -> int:
-        """Return about how many tokens a summary takes that stands for so many, of which `words` are the user's."""
+        """Return the estimated tokens of a summary that replaces so many, of which `words` are the user's."""
         usual = words + (replaced - words) * _SUMMARY_PERCENT // 100
         return min(max(_LEAST_SUMMARY, min(usual, self._tokens * _LARGEST_SUMMARY_PERCENT // 100)), replaced)
 

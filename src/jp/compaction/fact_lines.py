@@ -63,7 +63,7 @@ SHIPPED: Mapping[str, ToolCompactionConfig] = {
     "search_history": _CHEAP_ARGUMENTS,
     "web_fetch": _CHEAP_ARGUMENTS,
 }
-"""What jp's own tools wish for. The other ones wish for nothing: what the profile says holds for them."""
+"""Hints of jp's own tools. The profile alone decides about other tools."""
 
 _POLICIES: Mapping[ToolCallMode, ToolCallPolicy] = {
     "digest": ToolCallPolicy(policy="digest", request=True, response=True),
@@ -86,9 +86,9 @@ def tool_policy(mode: ToolCallMode | ToolCallsConfig) -> ToolCallPolicy:
 
 
 def overrides_for(names: Iterable[str], tools: Mapping[str, ToolConfig]) -> dict[str, ToolOverride]:
-    """The wishes of the tools that are called `names`, sorted; `tools` is `conversation.tools`.
+    """Return the hints of the tools called `names`, sorted; `tools` is `conversation.tools`.
 
-    They are resolved once and stand in the overlay: what a later configuration says changes no old turn.
+    They are stored in the overlay: a later change of the configuration does not change old turns.
     """
     found: dict[str, ToolOverride] = {}
     for name in sorted(set(names)):
@@ -122,7 +122,7 @@ class FactLines:
         self._newest = FactLinesOf()
 
     def of(self, entries: Sequence[AnyEntry]) -> FactLinesOf:
-        """The stand-ins in a view of `entries`."""
+        """Return the status lines for a view of `entries`."""
         self._newest = self._newest.grown(entries)
         return self._newest
 
@@ -136,9 +136,9 @@ class FactLinesOf:
         self._lines: dict[tuple[int, bool], tuple[ToolCallResponse, ToolCallRequest, Facts | None, str | None]] = {}
 
     def grown(self, entries: Sequence[AnyEntry]) -> FactLinesOf:
-        """The stand-ins of `entries`; what is known already holds for them if they only go on.
+        """Return the status lines of `entries`, reusing what is known if they only add to the earlier ones.
 
-        Overlays at the end change nothing of what stands for the entries before them.
+        Overlays at the end do not change the status lines of the entries before them.
         """
         end = len(entries)
         while end and isinstance(entries[end - 1], Compaction):
@@ -153,7 +153,7 @@ class FactLinesOf:
         return FactLinesOf(entries[:end])
 
     def arguments(self, call: ToolCallRequest) -> JsonObject | str:
-        """The arguments with their long strings cut."""
+        """Return the arguments with their long strings cut."""
         known = self._arguments.get(id(call))
         if known is None or known[0] is not call:
             known = self._arguments[id(call)] = (call, self._cut(call.arguments))
@@ -220,7 +220,7 @@ class FactLinesOf:
         return None if handles else line("")
 
     def _handles_in(self, carriers: Sequence[Carrier]) -> tuple[str, ...]:
-        """The handles of the largest of them, by size."""
+        """Return the handles of the largest carriers, largest first."""
         largest = sorted(filter(size_in_bytes, carriers), key=size_in_bytes, reverse=True)
         found = (self._handles.get(checksum(carrier)) for carrier in largest)
         return tuple(dict.fromkeys(handle for handle in found if handle is not None))[:_MOST_HANDLES]
@@ -245,7 +245,7 @@ def _members(holder: Any) -> list[tuple[Any, Any]]:
 
 
 def nonce_of(entries: Sequence[AnyEntry]) -> str:
-    """What the markers in views of a log carry; `NO_NONCE` where its header has none that can be used."""
+    """Return the nonce of the markers in views of a log; `NO_NONCE` if its header has none that is valid."""
     first = entries[0] if entries else None
     found = first.nonce if isinstance(first, Header) else ""
     return found if _NONCE.fullmatch(found) else NO_NONCE
@@ -259,7 +259,7 @@ class StandingArtifacts:
         self._contents: dict[str, str] = {}
 
     def handle(self, sha256: str) -> str:
-        """The whole checksum names what does not stand in the log."""
+        """Return the handle of a checksum; the whole checksum if the log does not contain it."""
         return self._handles.get(sha256, sha256)
 
     def keep(self, content: str) -> str:
@@ -269,12 +269,12 @@ class StandingArtifacts:
         return handle
 
     def recall(self, handle: str) -> str | None:
-        """What was met so far."""
+        """Return the text of a handle met so far."""
         return self._contents.get(handle)
 
 
 def _line_count(response: ToolCallResponse, carriers: Sequence[Carrier]) -> int | None:
-    """How many lines it has, where all of it is text that is shown as it is."""
+    """Return the number of lines, None unless all content is text that is shown unchanged."""
     counts = [_lines_of(carrier) for carrier in carriers]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(response.content) else None

@@ -33,7 +33,7 @@ from jp.conversation.resource import (
 from jp.conversation.thread import ToolCall, ToolResult, UserResource, UserText, ViewEvent
 
 LARGEST = 10
-"""How many of the largest items are told."""
+"""Number of large items that a report lists."""
 
 
 class LargeItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,9 +56,9 @@ class LargeItem(msgspec.Struct, frozen=True, kw_only=True):
 def large_items(
     items: Iterable[Item], transcript: ViewTranscript, entries: Sequence[AnyEntry], *, ratio: float
 ) -> Iterator[LargeItem]:
-    """The largest of `items`, which are those of `transcript`, which is of a view of `entries`.
+    """Yield the largest of `items`, which belong to `transcript`, the transcript of a view of `entries`.
 
-    `ratio` is how many tokens there are for one that is estimated.
+    `ratio` is the number of real tokens for each estimated one.
     """
     namer = _Namer(transcript, entries)
     for item in largest_items(items, LARGEST):
@@ -66,9 +66,9 @@ def large_items(
 
 
 def largest_freed(before: ViewTranscript, after: ViewTranscript, entries: Sequence[AnyEntry]) -> Iterator[LargeItem]:
-    """What frees most where the view `after` stands in place of `before`: `tokens` are those that are freed.
+    """Yield the items that free most when the view `after` replaces `before`; `tokens` are those freed.
 
-    Both are of the same stream, `entries`, with other compactions.
+    Both are views of the same stream, `entries`, with other compactions.
     """
     left: dict[str, int] = {}
     for item in items_of(after.messages):
@@ -118,7 +118,7 @@ def _origin_of(item: Item, transcript: ViewTranscript) -> str:
 
 
 def _carrier_of(record: Record) -> Carrier | None:
-    """What holds the content that a record is about, where it is content with a handle."""
+    """Return the carrier of the content that a record describes, None unless it has a handle."""
     match record.event:
         case UserResource(resource=resource):
             return resource
@@ -132,9 +132,9 @@ def _carrier_of(record: Record) -> Carrier | None:
 
 
 def _checksum(record: Record, carrier: Carrier | None, calls: Mapping[str, ToolCallRequest]) -> str:
-    """The checksum of a content, or of the longest string in a call's arguments; empty where there is neither.
+    """Return the checksum of a content, or of the longest string in a call's arguments; empty if there is neither.
 
-    Where a string was cut, the handle is that of all of it.
+    The handle of a string that was cut is that of the whole string.
     """
     if carrier is not None:
         return checksum(carrier)
@@ -146,9 +146,9 @@ def _checksum(record: Record, carrier: Carrier | None, calls: Mapping[str, ToolC
 
 
 class Saved(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes of text that were not sent, by what left them out; `recalled` are those that were sent to bring some back.
+    """Bytes of text that were not sent, by cause; `recalled` are the bytes sent to bring some of it back.
 
-    A reference counts with what would have stood in its place, be that cut or not.
+    A reference counts as the content that it replaces would have been sent, cut or whole.
     """
 
     references: int = 0
@@ -157,7 +157,7 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True):
     recalled: int = 0
 
     def __add__(self, other: Saved) -> Saved:
-        """Both together."""
+        """Return the sum."""
         return Saved(
             references=self.references + other.references,
             bounds=self.bounds + other.bounds,
@@ -167,19 +167,19 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def left_out(self) -> int:
-        """What was left out, in whichever way."""
+        """Bytes that were not sent, for any cause."""
         return self.references + self.bounds + self.diffs
 
     @property
     def total(self) -> int:
-        """What was left out, less what was recalled."""
+        """Bytes that were not sent, less those recalled."""
         return self.left_out - self.recalled
 
 
 class Savings(msgspec.Struct, frozen=True, kw_only=True):
-    """`each` is of one request with everything that there is now, `sent` of all that were sent.
+    """Savings of one request with the present log (`each`), and of all requests that were sent (`sent`).
 
-    From `requests` of these something was left out.
+    `requests` counts the requests from which something was removed.
     """
 
     each: Saved = Saved()
@@ -188,7 +188,7 @@ class Savings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def savings_of(entries: Sequence[AnyEntry], stand_ins: StandIns, *, recall: str) -> Savings:
-    """The savings of a stream; `recall` is the name of the tool by which a model recalls."""
+    """Return the savings of a stream; `recall` is the name of the tool with which a model recalls content."""
     positions = {entry.id: position for position, entry in enumerate(entries)}
     overlays = [number for number, entry in enumerate(entries) if isinstance(entry, (Compaction, Revert))]
     each, sent, requests = Saved(), Saved(), 0
@@ -208,7 +208,7 @@ def savings_of(entries: Sequence[AnyEntry], stand_ins: StandIns, *, recall: str)
 
 
 def _saved_in(settlement: Settlement, recall: str) -> Iterator[tuple[str, Saved]]:
-    """What the view saves, each with the entry of which it is."""
+    """Yield each saving in the view, with the id of its entry."""
     for position in range(settlement.first, len(settlement.after)):
         before, after = settlement.before[position], settlement.after[position]
         if isinstance(after, ToolResult) and after.name == recall:
@@ -220,7 +220,7 @@ def _saved_in(settlement: Settlement, recall: str) -> Iterator[tuple[str, Saved]
 
 
 def _forms(before: ViewEvent, after: ViewEvent) -> Iterator[tuple[Carrier, Carrier | str]]:
-    """What an event delivers, and how the view shows it."""
+    """Yield each content of an event with the form in which the view shows it."""
     match before, after:
         case UserResource(resource=resource), UserResource(resource=shown):
             yield resource, shown

@@ -29,9 +29,9 @@ LogContent = Carrier | Leaf
 
 
 def contents_in(entry: AnyEntry) -> Iterator[tuple[str, LogContent]]:
-    """The raw contents of `entry`, in their order, each after its sha256.
+    """Yield the raw contents of `entry` in order, each after its sha256.
 
-    What a damaged entry says in place of a checksum names nothing.
+    Contents whose checksum is damaged are skipped.
     """
     if isinstance(entry, ToolCallRequest):
         for text in _strings_in(entry.arguments):
@@ -55,7 +55,7 @@ def message_text(entry: AnyEntry) -> str:
 
 
 def handles_of(entries: Iterable[AnyEntry]) -> dict[str, str]:
-    """The handle for each checksum in a log. What is added to the log changes none of them."""
+    """Return the handle for each checksum in a log. Adding to the log changes no handle."""
     assigned = assign_handles(sha256 for entry in entries for sha256, _ in contents_in(entry))
     return {sha256: handle for handle, sha256 in assigned.items()}
 
@@ -113,12 +113,12 @@ class NamedContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_content(wanted: str, entries: Iterable[AnyEntry]) -> NamedContent:
-    """What `wanted` names: a handle that stands in a view, or a beginning of only one checksum.
+    """Return the content that `wanted` names: by a handle from a view, or by a unique beginning of its checksum.
 
-    Letters may be in either case, and `sha256:` may stand before it.
+    Upper case and the prefix `sha256:` are accepted.
 
     Raises:
-        UsageError: it is no handle, or names nothing or several contents of this log.
+        UsageError: `wanted` is not a handle, or names no content or several contents of this log.
     """
     handle = wanted.strip().lower().removeprefix(_CHECKSUM)
     if _HANDLE.fullmatch(handle) is None:
@@ -143,7 +143,7 @@ def _not_found(handle: str, checksums: Iterable[str]) -> UsageError:
 
 
 def _telling(sha256: str, others: Iterable[str]) -> int:
-    """How many digits of `sha256` no other one begins with."""
+    """Return the number of digits that distinguish `sha256` from the others."""
     length = SHORTEST
     for other in others:
         while other != sha256 and other.startswith(sha256[:length]):

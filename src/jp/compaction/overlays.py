@@ -65,9 +65,9 @@ Keep = KeepTurns | KeepFor | KeepTokens
 
 
 class RangeWish(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be compacted: from `start` to `end`, both included, without what is kept at either end.
+    """The requested range of a compaction: from `start` to `end`, inclusive, without what is kept at either end.
 
-    A missing bound is that of the conversation.
+    A missing bound is the first or last turn of the conversation.
     """
 
     start: Bound | None = None
@@ -86,7 +86,7 @@ class TurnFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamShape(msgspec.Struct, frozen=True, kw_only=True):
-    """What resolving needs to know of a stream: its turns in order, and the last that each policy has covered."""
+    """The facts of a stream that resolving needs: its turns in order, and the last turn that each policy covers."""
 
     turns: tuple[TurnFacts, ...]
     covered: Mapping[Policy, int] = {}
@@ -104,9 +104,9 @@ class Range(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def resolve(wish: RangeWish, shape: StreamShape, policy: Policy, *, now: float) -> Range | None:
-    """The turns that `wish` names for a policy, None where it names none. `now` is in seconds since 1970.
+    """Return the turns that `wish` names for a policy, None if there are none. `now` is in seconds since 1970.
 
-    Bounds beyond the last turn end there.
+    Bounds after the last turn are moved to it.
     """
     turns = shape.turns
     if not turns:
@@ -122,9 +122,9 @@ def resolve(wish: RangeWish, shape: StreamShape, policy: Policy, *, now: float) 
 
 
 def union_with_summaries(found: Range, summaries: Sequence[Range]) -> Range:
-    """`found`, grown to hold every summary's range that it touches, until none is touched that it does not hold.
+    """Return `found`, grown until it contains every summary's range that it overlaps.
 
-    A summary of a part and another one of the rest would contradict each other (RFD 064).
+    A summary of a part beside a summary of the rest could contradict it (RFD 064).
     """
     while True:
         touched = [one for one in summaries if one.first <= found.last + 1 and one.last >= found.first - 1]
@@ -185,7 +185,7 @@ def _end(bound: Bound | None, turns: Sequence[TurnFacts], now: float) -> int | N
 
 
 def _kept(keep: Keep, turns: Sequence[TurnFacts], is_young: Callable[[TurnFacts, float], bool]) -> int:
-    """How many of `turns`, from the end that is kept on, stay as they are."""
+    """Return the number of `turns` to keep, counted from the end at which they are kept."""
     match keep:
         case KeepTurns(turns=count):
             return min(count, len(turns))
@@ -214,10 +214,10 @@ def _is_young_at_start(turns: Sequence[TurnFacts]) -> Callable[[TurnFacts, float
 
 
 UNCOVERED_CYCLES = 3
-"""How many of the newest cycles an overlay that ends inside a turn leaves alone, counted where it stands."""
+"""Number of the newest cycles that an overlay inside a turn does not cover, counted at its position in the log."""
 
 NEWEST_CYCLES = 1
-"""A summary inside a turn never stands for its newest cycle, which is being answered."""
+"""A summary inside a turn never covers its newest cycle, which is still being answered."""
 
 Point = tuple[int, int]
 """A place in a stream: a turn, and a cycle of it."""
@@ -227,18 +227,17 @@ CyclesAt = Callable[[int], Sequence[Cycle]]
 
 
 def compactions_in_force(entries: Sequence[AnyEntry]) -> list[Compaction]:
-    """The compactions of a stream that were not undone, in the log's order."""
+    """Return the compactions of a stream that were not undone, in the log's order."""
     gone = undone(entries)
     return [entry for entry in entries if isinstance(entry, Compaction) and entry.id not in gone]
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What a compaction covers: everything from `start` on and before `end`.
+    """The part of a log that a compaction covers: everything from `start` to before `end`.
 
-    `only_responses`: in this part it concerns the responses of tools and nothing else. `inside`: its summary is of
-    cycles of one turn, whose requests stay. `seen` is where the compaction stands: what came later does not count.
-    `summary` is the text that stands for what it covers, empty where it has none: a blank one would hide turns and
-    say nothing.
+    `only_responses`: in this part only the responses of tools are affected. `inside`: its summary covers cycles of one
+    turn, whose requests stay. `seen` is the compaction's own position: later entries are not covered. `summary` is the
+    text that replaces what it covers, empty if it has none: a blank text would hide turns and say nothing.
     """
 
     compaction: Compaction
@@ -251,10 +250,10 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 def coverages(division: Division, undone: frozenset[str], cycles_at: CyclesAt) -> list[Coverage]:
-    """What the compactions in force cover, in the log's order.
+    """Return the coverage of each compaction in force, in the log's order.
 
-    A compaction changes how what stands before it is read, so it never covers a turn or a cycle that began after it:
-    what a request showed stays as it was while the stream grows.
+    A compaction changes how the entries before it are read, so it never covers a turn or a cycle that began after it: a
+    request stays the same while the stream grows.
     """
     numbers = {turn.id: turn.number for turn in division.turns if turn.id}
     found: list[Coverage] = []
@@ -288,7 +287,7 @@ def _parts(placement: Placement, numbers: Mapping[str, int], cycles_at: CyclesAt
 
 
 def turns_covered(placement: Placement, numbers: Mapping[str, int]) -> tuple[int, int]:
-    """The turns that a compaction names: by id, or by number where an id is absent or names no turn of this stream."""
+    """Return the turns that a compaction names: by id, or by number if an id is missing or unknown in this stream."""
     compaction = placement.compaction
     first = numbers.get(compaction.from_id or "", compaction.from_turn)
     last = numbers.get(compaction.to_id or "", compaction.to_turn)
@@ -296,15 +295,15 @@ def turns_covered(placement: Placement, numbers: Mapping[str, int]) -> tuple[int
 
 
 def _cycles_begun(placement: Placement, cycles_at: CyclesAt) -> int:
-    """How many cycles of its turn had begun where the compaction stands."""
+    """Return the number of cycles of its turn that began before the compaction."""
     return bisect_left(cycles_at(placement.turn), placement.events, key=lambda cycle: cycle.start)
 
 
 class Half(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the requests, or the responses, of tools are stripped. A tool may wish to be left alone (RFD D17).
+    """Rule for the arguments, or for the results, of tool calls, and the tools that are exempt by hint (RFD D17).
 
-    With `digest`, responses leave a digest: it has the facts of those that were recorded without evidence, by id.
-    `kept` are the ids of those that are left alone.
+    With `digest`, results are replaced by digests: it has the facts of those recorded without evidence, by id. `kept`
+    are the ids of those that are exempt.
     """
 
     strip: bool = False
@@ -321,7 +320,7 @@ KEEP = Half()
 
 
 class ToolPolicies(msgspec.Struct, frozen=True, kw_only=True):
-    """What happens to tool calls. Omitted calls are gone with their responses, whatever a tool wishes."""
+    """Policies for tool calls. `omit` hides calls and their responses, whatever a tool's hint is."""
 
     omit: bool = False
     requests: Half = KEEP
@@ -329,7 +328,7 @@ class ToolPolicies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
-    """What happens at a place. Two types name the coverage itself: who summarises, and what it had seen."""
+    """Policies that apply at a place. Two of them are the coverage itself, which says what it had seen."""
 
     summary: Coverage | None = None
     strip_reasoning: bool = False
@@ -346,7 +345,7 @@ class Winners:
         self._found: dict[int, Policies] = {}
 
     def at(self, place: Point) -> Policies:
-        """What happens at a turn and cycle."""
+        """Return the policies at a turn and cycle."""
         stretch = bisect_right(self._edges, place)
         found = self._found.get(stretch)
         if found is None:
@@ -358,14 +357,14 @@ class Winners:
         return found
 
     def summary_of(self, turn: int) -> Coverage | None:
-        """The summary that stands for the whole of a turn, which need not be read then."""
+        """Return the summary that replaces a whole turn, whose entries need not be read then."""
         begin, end = (turn, 0), (turn + 1, 0)
         is_uniform = bisect_right(self._edges, begin) == bisect_left(self._edges, end)
         return self.at(begin).summary if is_uniform else None
 
 
 def _overlaid(policies: Policies, coverage: Coverage) -> Policies:
-    """`policies` with what `coverage` has an opinion on."""
+    """Return `policies`, overridden where `coverage` has a policy."""
     compaction = coverage.compaction
     if coverage.inside:
         return replace(policies, summary=coverage)
@@ -417,10 +416,10 @@ class ForkedStream(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def forked_stream(entries: Sequence[AnyEntry], turns: TurnRange) -> ForkedStream:
-    """The fork of turns that exist.
+    """Return the fork of turns that exist.
 
-    A compaction that only leaves out or strips is clipped to what is copied. A summary that tells of more than that is
-    left behind, with a notice.
+    A compaction that only hides or strips is clipped to what is copied. A summary that covers more than that is
+    dropped, with a notice.
     """
     division = divide(entries)
     identities = {turn.id: turn.number for turn in division.turns if turn.id}
@@ -439,7 +438,7 @@ class _Clipper:
         self.notices: list[str] = []
 
     def clipped(self, placement: Placement) -> Compaction | None:
-        """The compaction as it is in the fork; None where nothing of it concerns what is copied."""
+        """Return the compaction as it is in the fork; None if it covers nothing that is copied."""
         compaction = placement.compaction
         first, last = turns_covered(placement, self._numbers)
         start, end = max(first, self._turns.first), min(last, self._turns.last)
@@ -466,7 +465,7 @@ class _Clipper:
         return found if _says_anything(found) else None
 
     def _stays(self, compaction: Compaction, last: int) -> bool:
-        """Whether the fork reads it as the source does, word for word."""
+        """Return whether the fork reads it exactly as the source does."""
         named = [identity for identity in (compaction.from_id, compaction.to_id) if identity is not None]
         are_known = all(self._numbers.get(identity, -1) in self._turns for identity in named)
         return self._turns.first == 0 and last <= self._turns.last and are_known

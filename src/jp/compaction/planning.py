@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 Source = Literal["manual", "auto"]
 
 _REMEMBERED = 4
-"""Of the newest views so many are kept: whoever plans looks at the same ones again."""
+"""Number of the newest views that are cached: planning looks at the same ones again."""
 
 
 class PolicyWish(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to become of each type of content; what is not named stays as it is."""
+    """The requested policy for each type of content; types that are not named are unchanged."""
 
     reasoning: bool = False
     tools: ToolCallPolicy | None = None
@@ -77,17 +77,17 @@ class PolicyWish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done: overlays that are ready but for their ids, and the turns that a summary is to stand for."""
+    """The overlays of a compaction, complete but for their ids, and the turns to summarize."""
 
     overlays: tuple[Compaction, ...] = ()
     summary: Range | None = None
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """What overlays do to the view, in tokens that are estimated.
+    """The effect of overlays on the view, in estimated tokens.
 
-    `untouched` stand before the first message that changes: a cache of them stays. It is in turn `changed_from`, None
-    where nothing changes. `largest` is what frees most.
+    `untouched` tokens precede the first message that changes: a cache of them stays valid. That message is in turn
+    `changed_from`, None if nothing changes. `largest` are the items that free most.
     """
 
     before: int
@@ -98,12 +98,12 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def freed(self) -> int:
-        """How many fewer the view has."""
+        """Tokens that the view loses."""
         return self.before - self.after
 
 
 def wish_of(profile: ProfileConfig) -> PolicyWish:
-    """What a profile asks for."""
+    """Return the policies that a profile requests."""
     return PolicyWish(
         reasoning=profile.reasoning is not None,
         tools=None if profile.tool_calls is None else tool_policy(profile.tool_calls),
@@ -155,10 +155,9 @@ class Planner:
         self.shape = self._shape()
 
     def plan(self, wish: PolicyWish, bounds: RangeWish) -> Plan:
-        """What `wish` comes to within `bounds`.
+        """Return the overlays for `wish` within `bounds`.
 
-        Overlays that would not make the whole view smaller are left out. Where a summary is wished for, nothing else
-        is done to the turns that it is to stand for.
+        Overlays that would not shrink the whole view are dropped. Turns that are to be summarized get no other policy.
         """
         summary = self.summary_range(bounds) if wish.summary else None
         ranges: dict[Range, list[Policy]] = {}
@@ -170,7 +169,7 @@ class Planner:
         return Plan(overlays=self.shrinking(drafts), summary=summary)
 
     def with_inside(self, overlays: Sequence[Compaction], wish: PolicyWish) -> tuple[Compaction, ...]:
-        """`overlays`, and where that frees more, one that strips old results of the last turn, which still runs.
+        """Return `overlays`, and one that strips old results of the last, unfinished turn if that frees more.
 
         Its requests and its reasoning stay: providers check what they signed.
         """
@@ -199,7 +198,7 @@ class Planner:
         return Range(first=number, last=number, to_cycle=to_cycle) if to_cycle >= 0 else None
 
     def effect(self, overlays: Sequence[Compaction]) -> Effect:
-        """What the stream would show with `overlays` at its end."""
+        """Return the effect of adding `overlays` to the stream."""
         after = self.view(overlays)
         same = _common(self._transcript, after)
         before = self._transcript
@@ -213,7 +212,7 @@ class Planner:
         )
 
     def is_told(self, found: Range) -> bool:
-        """Whether a summary stands for just the turns of `found` already, all of them as they are now."""
+        """Return whether a summary already covers exactly the turns of `found`, all of them as they are now."""
         turns = self._division.turns[found.first : found.last + 1]
         end = (found.last, len(turns[-1].entries))
         is_told = False
@@ -225,7 +224,7 @@ class Planner:
         return is_told and not any(turn.id in self._undone for turn in turns)
 
     def bare(self, found: Range) -> Compaction:
-        """An overlay over `found` without any policy."""
+        """Return an overlay over `found` without any policy."""
         identities = {turn.number: turn.id for turn in self._division.turns}
         return Compaction(
             from_turn=found.first,
@@ -276,7 +275,7 @@ class Planner:
         return {identity: self._observed[identity] for identity in ids if identity in self._observed}
 
     def _called(self, found: Range) -> set[str]:
-        """The tools that were called in these turns."""
+        """Return the names of the tools called in these turns."""
         turns = self._division.turns[found.first : found.last + 1]
         return {entry.name for turn in turns for entry in turn.entries if isinstance(entry, ToolCallRequest)}
 
@@ -291,7 +290,7 @@ class Planner:
         return kept
 
     def summary_range(self, bounds: RangeWish) -> Range | None:
-        """Return the turns that a summary would stand for."""
+        """Return the turns that a summary would cover."""
         found = resolve(bounds, self.shape, "summary", now=self.now)
         if found is None:
             return None
@@ -313,9 +312,9 @@ class Planner:
 
 
 def _observed_in(entries: Sequence[AnyEntry], load: TextLoader) -> dict[str, Facts]:
-    """Return the facts of responses, with evidence from their contents, where they have more than was recorded.
+    """Return the facts of responses, with evidence from their contents, if they have more than was recorded.
 
-    An identifier that stands in several responses, and in no message, is evidence of the first that has room for it.
+    An identifier that is in several responses, and in no message, is evidence of the first that has room for it.
     """
     from jp.context.evidence import identifiers, with_identifiers
 
@@ -356,7 +355,7 @@ def _transcript(entries: Sequence[AnyEntry], stand_ins: StandIns) -> ViewTranscr
 
 
 def _common(before: ViewTranscript, after: ViewTranscript) -> int:
-    """How many messages both begin with."""
+    """Return the number of messages with which both begin."""
     pairs = zip(before.messages, after.messages, strict=False)
     shorter = min(len(before.messages), len(after.messages))
     return next((at for at, (one, other) in enumerate(pairs) if one != other), shorter)
@@ -383,7 +382,7 @@ def _has_summary(placement: Placement) -> bool:
 
 
 def _covered(placement: Placement, numbers: Mapping[str, int]) -> tuple[int, int]:
-    """The turns that a compaction covers whole."""
+    """Return the turns that a compaction covers completely."""
     first, last = turns_covered(placement, numbers)
     return first, last if placement.compaction.to_cycle is None else last - 1
 

@@ -1,120 +1,38 @@
-"""Project the log onto the view that a provider gets (RFD 064). Pure."""
+"""Project the log onto the view that a provider gets (RFD 064). Pure.
+
+A view grows with its log: everything up to the last cycle is final, and only that cycle is projected again. What can
+change more than that, such as an overlay or a revert, projects the whole log again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import cache
-from itertools import chain
+from operator import is_
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from jp.compaction.overlays import Coverage, Policies, Winners, coverages
-from jp.compaction.references import Span, deliveries_in, settled, superseded_notes
+from jp.compaction.references import CopyReader, Delivery, Note, Place, Span, deliveries_in, settle, superseded_notes
 from jp.compaction.status_lines import (
-    AFTER_MESSAGE,
-    INSIST,
-    CallStandIns,
     StandIns,
     attachment_place,
-    continue_request,
-    digested_content,
     result_place,
-    stripped_arguments,
-    stripped_content,
     summary_heading,
     work_heading,
 )
-from jp.conversation.entries import (
-    AnyEntry,
-    ChatRequest,
-    ChatResponse,
-    CycleEnd,
-    Finish,
-    JsonObject,
-    ToolCallRequest,
-    ToolCallResponse,
-)
-from jp.conversation.resource import INTERRUPTED_CONTENT, Resource, ResourceBlock
-from jp.conversation.thread import (
-    AssistantData,
-    AssistantReasoning,
-    AssistantText,
-    ToolCall,
-    ToolResult,
-    UserResource,
-    UserText,
-    ViewEvent,
-)
-from jp.conversation.turns import Answer, Attempt, Cycle, cycles_of, divide, is_blank, undone
+from jp.compaction.turn_view import Responses, TurnView, rejected_in
+from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, Event, Revert, ToolCallResponse, TurnStart
+from jp.conversation.resource import Resource, ResourceBlock
+from jp.conversation.thread import AssistantText, ToolResult, UserResource, UserText, ViewEvent
+from jp.conversation.turns import Cycle, Turn, cycles_of, divide, undone
 
-
-def counted_answers(attempt: Attempt) -> tuple[Answer, ...]:
-    """The answers that a view shows, before any compaction.
-
-    A refused attempt has none. Of a failed one only the messages count, and the reasoning that led to them: they were
-    shown, so the next attempt continued them; its calls never ran. Messages of nothing but white space are no
-    messages. Where the attempt broke off, reasoning counts only if it led to something, and unless the provider's
-    limit was what broke it off, only if it was closed by its metadata.
-    """
-    finish = _finish(attempt)
-    if finish == "refused":
-        return ()
-    answers = [answer for answer in attempt.answers if _counts(answer, finish)]
-    if finish in {None, "length", "error", "cancelled"}:
-        while answers and is_reasoning(answers[-1]):
-            answers.pop()
-    return tuple(answers)
-
-
-def is_reasoning(answer: Answer) -> bool:
-    """Whether `answer` is reasoning."""
-    return isinstance(answer, ChatResponse) and answer.reasoning is not None
-
-
-def is_cut(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
-    """Whether the model would have gone on with its message, so that asking again means asking it to continue."""
-    if _finish(attempt) not in {"length", "error", "cancelled"} or not counted:
-        return False
-    return not any(isinstance(answer, ToolCallRequest) for answer in counted)
-
-
-def lacks_call(attempt: Attempt) -> bool:
-    """Whether the model came to an end without calling a tool: asking it again means that a call was demanded."""
-    if _finish(attempt) not in {"stop", "tools"}:
-        return False
-    return not any(isinstance(answer, ToolCallRequest) for answer in attempt.answers)
-
-
-def rejected_in(entries: Iterable[AnyEntry]) -> frozenset[str]:
-    """The ids of the answers whose metadata a provider did not accept, wherever the log says so.
-
-    An undone turn counts too: what a provider has refused once it refuses again.
-    """
-    ends = (entry for entry in entries if isinstance(entry, CycleEnd))
-    return frozenset(identity for end in ends for identity in end.rejected)
-
-
-def loses_reasoning(attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
-    """Whether a part of the model's reasoning does not count."""
-    if len(counted) == len(attempt.answers):
-        return False
-    return sum(map(is_reasoning, counted)) < sum(map(is_reasoning, attempt.answers))
-
-
-def _finish(attempt: Attempt) -> Finish | None:
-    return None if attempt.end is None else attempt.end.finish
-
-
-def _counts(answer: Answer, finish: Finish | None) -> bool:
-    if isinstance(answer, ChatResponse):
-        if answer.reasoning is not None:
-            broke_off = finish in {None, "error", "cancelled"}
-            return bool(answer.metadata) or not (broke_off or is_blank(answer.reasoning))
-        if answer.message is not None:
-            return not is_blank(answer.message)
-        return answer.data is not msgspec.UNSET and finish != "error"
-    return finish != "error"
+VERSION = 3
+"""Version of the projection. It changes whenever the same log, compacted or not, would give another view."""
 
 
 class Kept(msgspec.Struct, frozen=True, tag=True):
@@ -124,9 +42,9 @@ class Kept(msgspec.Struct, frozen=True, tag=True):
 
 
 class Summarised(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A summary that stands for turns `from_turn` to `to_turn` (0-based, inclusive).
+    """A summary that replaces turns `from_turn` to `to_turn` (0-based, inclusive).
 
-    They are an unbroken run of the turns that it covers. `compaction` is the id of the overlay that it comes from.
+    They are an unbroken run of the turns that it covers. `compaction` is the id of its overlay.
     """
 
     from_turn: int
@@ -145,191 +63,52 @@ class ProjectedTurn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model is shown of a stream, in order."""
+    """A stream as a model sees it, in order. Each origin has the position of its first event."""
 
-    turns: tuple[ProjectedTurn, ...]
+    events: tuple[ViewEvent, ...]
+    origins: tuple[tuple[Origin, int], ...]
 
     @property
-    def events(self) -> tuple[ViewEvent, ...]:
-        """Everything, flat."""
-        return tuple(chain.from_iterable(turn.events for turn in self.turns))
-
-
-class Responses:
-    """The responses of a stream by the calls that they answer, wherever they stand."""
-
-    def __init__(self, responses: Iterable[ToolCallResponse]) -> None:
-        self._waiting: dict[str, list[ToolCallResponse]] = {}
-        for response in responses:
-            self._waiting.setdefault(response.request, []).append(response)
-
-    def take(self, call: ToolCallRequest) -> ToolCallResponse:
-        """The first response to `call` that no other call took; an error where nobody answered."""
-        waiting = self._waiting.get(call.id)
-        if waiting:
-            return waiting.pop(0)
-        return ToolCallResponse(request=call.id, content=INTERRUPTED_CONTENT, is_error=True)
-
-
-class TurnView:
-    """Shows the cycles of turn `number`. They have to be asked for in order.
-
-    `rejected` are the ids of answers that are shown without their metadata.
-    """
-
-    def __init__(
-        self, number: int, responses: Responses, stand_ins: CallStandIns, rejected: Container[str] = frozenset()
-    ) -> None:
-        self.number = number
-        self._responses = responses
-        self._stand_ins = stand_ins
-        self._rejected = rejected
-        self._prompt: UserText | None = None
-        self._insistence = 0
-        self._message = ""  # as far as it came, over all attempts at it
-
-    def cycle(self, cycle: Cycle, policies: Policies) -> list[ViewEvent]:
-        """What a cycle looks like: requests, answers, and results in the order of the calls."""
-        events = self.requests(cycle)
-        for attempt in cycle.attempts:
-            events += self.continuation()
-            events += self._attempt(attempt, policies)
-        return events
-
-    def requests(self, cycle: Cycle) -> list[ViewEvent]:
-        """Return what the user said in a cycle, and nothing of what was answered."""
-        events: list[ViewEvent] = []
-        for request in cycle.requests:
-            self._prompt, self._insistence, self._message = None, 0, ""
-            events += _request_events(request, self.number)
-        return events
-
-    def continuation(self) -> tuple[ViewEvent, ...]:
-        """What asks the model again: to go on with the message that was cut last, or for a call that was demanded."""
-        prompt, self._prompt = self._prompt, None
-        return () if prompt is None else (prompt,)
-
-    def _attempt(self, attempt: Attempt, policies: Policies) -> list[ViewEvent]:
-        answers = counted_answers(attempt)
-        self._prompt = self._prompt_after(attempt, answers)
-        # Providers tie the ids of messages and calls to the reasoning that they sent with them.
-        strip = policies.strip_reasoning
-        bare = any(map(is_reasoning, attempt.answers)) if strip else self._loses_reasoning(attempt, answers)
-        events: list[ViewEvent] = []
-        results: list[ViewEvent] = []
-        for answer in answers:
-            if isinstance(answer, ChatResponse):
-                if not (answer.reasoning is not None and (strip or self._is_opaque_only(answer))):
-                    events.append(self._answer(answer, bare=bare))
-            elif policies.tools.omit:
-                _untie(events)
-            else:
-                events.append(self._call(answer, policies, bare=bare))
-                results.append(self._result(answer, policies))
-        _untie(events)
-        return events + results
-
-    def _prompt_after(self, attempt: Attempt, counted: tuple[Answer, ...]) -> UserText | None:
-        """What would stand between this attempt and another one, where no request does."""
-        if is_cut(attempt, counted):
-            self._message += "".join(answer.message or "" for answer in counted if isinstance(answer, ChatResponse))
-            is_complete = attempt.end is not None and attempt.end.message_complete
-            text = AFTER_MESSAGE if is_complete else continue_request(self._message)
-            return self._prompt_with(text, attempt)
-        if counted or (attempt.end is not None and attempt.end.finish != "error"):
-            self._message = ""
-        if lacks_call(attempt):
-            text = INSIST[min(self._insistence, len(INSIST) - 1)]
-            self._insistence += 1
-            return self._prompt_with(text, attempt)
-        return None
-
-    def _prompt_with(self, text: str, attempt: Attempt) -> UserText:
-        origin = "" if attempt.end is None else attempt.end.id
-        return UserText(text=text, turn=self.number, origin=origin, synthetic=True)
-
-    def _loses_reasoning(self, attempt: Attempt, counted: tuple[Answer, ...]) -> bool:
-        return loses_reasoning(attempt, counted) or any(answer.id in self._rejected for answer in counted)
-
-    def _is_opaque_only(self, answer: ChatResponse) -> bool:
-        """Whether nothing is left of reasoning without its metadata."""
-        return answer.id in self._rejected and is_blank(answer.reasoning or "")
-
-    def _answer(self, answer: ChatResponse, *, bare: bool) -> ViewEvent:
-        metadata = None if bare else answer.metadata
-        if answer.reasoning is not None:
-            kept = None if answer.id in self._rejected else answer.metadata
-            return AssistantReasoning(text=answer.reasoning, turn=self.number, origin=answer.id, metadata=kept)
-        if answer.message is not None:
-            return AssistantText(text=answer.message, turn=self.number, origin=answer.id, metadata=metadata)
-        data = msgspec.json.encode(answer.data).decode() if answer.text is None else answer.text
-        return AssistantData(text=data, turn=self.number, origin=answer.id, metadata=metadata)
-
-    def _call(self, call: ToolCallRequest, policies: Policies, *, bare: bool) -> ToolCall:
-        left: JsonObject | str | None = None
-        if policies.tools.requests.strips(call.name, call.id):
-            left = stripped_arguments(call, self._stand_ins)
-        return ToolCall(
-            call_id=call.call_id,
-            name=call.name,
-            arguments=call.arguments if left is None else left,
-            turn=self.number,
-            origin=call.id,
-            metadata=call.metadata if left is None and not bare else None,
+    def turns(self) -> tuple[ProjectedTurn, ...]:
+        """The events of each origin."""
+        ends = [start for _, start in self.origins[1:]] + [len(self.events)]
+        return tuple(
+            ProjectedTurn(origin=origin, events=self.events[start:end])
+            for (origin, start), end in zip(self.origins, ends, strict=False)
         )
-
-    def _result(self, call: ToolCallRequest, policies: Policies) -> ToolResult:
-        response = self._responses.take(call)
-        content = response.content
-        responses = policies.tools.responses
-        if responses.strips(call.name, response.id):
-            if responses.digest is None:
-                content = stripped_content(call, response, self._stand_ins)
-            else:
-                content = digested_content(call, response, self._stand_ins, responses.digest.get(response.id))
-        return ToolResult(
-            call=call.id,
-            call_id=call.call_id,
-            name=call.name,
-            content=content,
-            turn=self.number,
-            origin=response.id,
-            is_error=response.is_error,
-        )
-
-
-def _request_events(request: ChatRequest, turn: int) -> list[ViewEvent]:
-    events: list[ViewEvent] = [
-        UserResource(resource=resource, turn=turn, origin=request.id) for resource in request.resources
-    ]
-    if not is_blank(request.content):
-        events.append(UserText(text=request.content, turn=turn, origin=request.id, schema=request.schema))
-    return events
-
-
-def _untie(events: list[ViewEvent]) -> None:
-    """Take its metadata from the reasoning at the end of `events`: what providers expect after it is not there."""
-    position = len(events)
-    while position and isinstance(reasoning := events[position - 1], AssistantReasoning):
-        position -= 1
-        if is_blank(reasoning.text):
-            del events[position]
-        else:
-            events[position] = replace(reasoning, metadata=None)
-
-
-VERSION = 3
-"""Of what views show. It grows whenever the same log, compacted or not, would give another one."""
 
 
 class _Draft:
-    """A view as it grows, before references between resources are settled."""
+    """A view as it grows, before references between resources are resolved."""
 
     def __init__(self) -> None:
         self.events: list[ViewEvent] = []
         self.spans: list[Span] = []
         self.origins: list[tuple[Origin, int]] = []
         self._summary: tuple[Coverage, int, int] | None = None
+        self._work: Coverage | None = None
+
+    def fork(self) -> _Draft:
+        """Return the same draft; what is added to the fork is not added here."""
+        found = copy(self)
+        found.events, found.spans, found.origins = list(self.events), list(self.spans), list(self.origins)
+        return found
+
+    def add_cycle(self, view: TurnView, cycle: Cycle, policies: Policies) -> None:
+        """Show a cycle of a turn: a summary may end before it, or cover finished cycles such as this one."""
+        summary = policies.summary
+        if self._work is not None and summary is not self._work:
+            self._add_work(self._work, view.number)
+        place = (view.number, cycle.number)
+        if summary is None:
+            self.keep(view.number)
+            self._show(view.cycle(cycle, policies), place, policies)
+        elif summary.inside:
+            self.keep(view.number)
+            self._show(view.requests(cycle), place, policies)
+            self._work = summary  # it never covers the newest cycle, so another one follows
+        else:
+            self.summarise(summary, view.number)
 
     def summarise(self, coverage: Coverage, turn: int) -> None:
         """Leave `turn` to a summary. It is shown once for every unbroken run of turns."""
@@ -340,28 +119,14 @@ class _Draft:
             self._summary = (coverage, self._summary[1], turn)
 
     def keep(self, turn: int) -> None:
-        """What is shown next is of `turn`."""
+        """Begin the events of `turn`."""
         self.end_run()
         origin = Kept(turn)
         if not self.origins or self.origins[-1][0] != origin:
             self.origins.append((origin, len(self.events)))
 
-    def add_work(self, coverage: Coverage, turn: int) -> None:
-        """Show the summary of finished cycles behind the requests of their turn.
-
-        It is a message to the model: an assistant's own words could not stand between a request and signed reasoning.
-        """
-        text = f"{work_heading()}\n\n{coverage.summary}"
-        self.keep(turn)
-        self.events.append(UserText(text=text, turn=turn, origin=coverage.compaction.id, synthetic=True))
-
-    def show(self, events: Sequence[ViewEvent], cycle: tuple[int, int], policies: Policies) -> None:
-        """Show the events of a cycle of the turn that is kept."""
-        self.spans.append(Span(start=len(self.events), point=cycle, superseded=policies.superseded))
-        self.events += events
-
     def end_run(self) -> None:
-        """Show the summary whose run is over, where there is one."""
+        """Show the summary of a run of turns at its end."""
         if self._summary is None:
             return
         (coverage, first, last), self._summary = self._summary, None
@@ -374,37 +139,25 @@ class _Draft:
             AssistantText(text=coverage.summary, turn=first, origin=identity, synthetic=True),
         )
 
-    def settle(self) -> Settlement:
-        """What becomes of the events where some of them depend on others."""
-        self.end_run()
-        spoken = (number for number, event in enumerate(self.events) if isinstance(event, (UserText, UserResource)))
-        first = next(spoken, len(self.events))
-        deliveries = [delivery for delivery in deliveries_in(self.events, self.spans) if delivery.position >= first]
-        notes = superseded_notes(deliveries)
-        return Settlement(
-            first=first,
-            before=self.events,
-            after=settled(self.events, deliveries, notes),
-            superseded=frozenset((deliveries[number].position, deliveries[number].block) for number in notes),
-        )
+    def _add_work(self, coverage: Coverage, turn: int) -> None:
+        """Show the summary of finished cycles after the requests of their turn.
 
-    def finish(self) -> Projection:
-        """The view, which begins with the user's words: providers accept no other beginning."""
-        settlement = self.settle()
-        events = settlement.after
-        ends = [start for _, start in self.origins[1:]] + [len(events)]
-        return Projection(
-            turns=tuple(
-                ProjectedTurn(origin=origin, events=tuple(events[max(start, settlement.first) : end]))
-                for (origin, start), end in zip(self.origins, ends, strict=False)
-            )
-        )
+        It is a message to the model: an assistant's own words cannot be between a request and signed reasoning.
+        """
+        self._work = None
+        text = f"{work_heading()}\n\n{coverage.summary}"
+        self.keep(turn)
+        self.events.append(UserText(text=text, turn=turn, origin=coverage.compaction.id, synthetic=True))
+
+    def _show(self, events: Sequence[ViewEvent], cycle: tuple[int, int], policies: Policies) -> None:
+        self.spans.append(Span(start=len(self.events), point=cycle, superseded=policies.superseded))
+        self.events += events
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):
-    """The events of a view as each would stand alone, and as they stand together; from `first` on they are shown.
+    """The events of a view, each on its own and with references resolved; those from `first` on are shown.
 
-    `superseded` are the snapshots, by position and block, for which a note stands because there is a newer one.
+    `superseded` are the snapshots, by position and block, that a note replaces because there is a newer one.
     """
 
     first: int
@@ -414,72 +167,222 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settlement_of(entries: Sequence[AnyEntry], stand_ins: StandIns) -> Settlement:
-    """How the events of the view of a stream are settled. See `project`."""
-    return _drafted(entries, stand_ins, continuing=False).settle()
+    """Return the events of a stream's view before and after references are resolved. See `project`."""
+    return _View(entries, stand_ins).settlement()
 
 
 def project(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: bool = False) -> Projection:
-    """What a model is shown of a stream, with its compactions applied.
+    """Return the view of a stream with its compactions applied.
 
-    Contents stay as the log stores them. `continuing`: the last turn is about to be asked again, so a message that
-    was cut at its end is followed by the request to go on with it, as it will be once the answer is in the log, and
-    an answer without a call is followed by the demand for one.
+    Contents stay as the log stores them. `continuing`: the last turn is about to be asked again, so a message that was
+    cut at its end is followed by the request to continue it, as it will be once the answer is in the log, and an answer
+    without a required call is followed by the request for one.
     """
-    return _drafted(entries, stand_ins, continuing=continuing).finish()
+    return _View(entries, stand_ins).projection(continuing=continuing)
 
 
-def _drafted(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: bool) -> _Draft:
-    division = divide(entries)
-    gone = undone(entries)
-    responses = Responses(division.responses)
-    rejected = rejected_in(entries)
+class GrowingView:
+    """The view of one log, projected again and again while the log grows."""
 
-    @cache
-    def cycles_at(number: int) -> list[Cycle]:
-        return cycles_of(division.turns[number])
+    def __init__(self, stand_ins: StandIns) -> None:
+        self._stand_ins = stand_ins
+        self._view: _View | None = None
 
-    winners = Winners(coverages(division, gone, cycles_at))
-    draft = _Draft()
-    lines = stand_ins.of(entries)
-    for turn in division.turns:
-        if turn.id in gone:
-            continue
-        view = TurnView(turn.number, responses, lines, rejected)
-        summary = winners.summary_of(turn.number)
-        if summary is None:
-            _add_cycles(draft, view, cycles_at(turn.number), winners)
-        else:
-            draft.summarise(summary, turn.number)
-        if continuing and turn is division.turns[-1]:
+    def project(self, entries: Sequence[AnyEntry], *, continuing: bool = False) -> Projection:
+        """Return what `project` returns. Entries that were projected before must be the same objects."""
+        if self._view is None or not self._view.grow(entries):
+            self._view = _View(entries, self._stand_ins)
+        return self._view.projection(continuing=continuing)
+
+
+class _Step(NamedTuple):
+    """A cycle of a turn, or a turn of which no cycle is shown; `rest` is the number of events from its first one on."""
+
+    number: int
+    identity: str
+    cycle: Cycle | None
+    rest: int
+
+
+class _View:
+    """The view of a log: a final part, and its last step, which can still grow."""
+
+    def __init__(self, entries: Sequence[AnyEntry], stand_ins: StandIns) -> None:
+        division = divide(entries)
+        self._entries = list(entries)
+        self._undone = undone(entries)
+        self._rejected = rejected_in(entries)
+        self._lines = stand_ins.of(entries)
+        self._responses = Responses(division.responses)
+        self._named = {turn.id for turn in division.turns}
+        for placement in division.placements:
+            self._named |= {placement.compaction.from_id or "", placement.compaction.to_id or ""}
+
+        @cache
+        def cycles_at(number: int) -> list[Cycle]:
+            return cycles_of(division.turns[number])
+
+        self._winners = Winners(coverages(division, self._undone, cycles_at))
+        self._draft = _Draft()
+        self._turn = self._view_of(0)
+        self._turns = len(division.turns)
+        self._step: _Step | None = None
+        self._start = 0  # the position of the last step's first entry
+        self._first: int | None = None
+        self._settled: list[ViewEvent] = []
+        self._reader = CopyReader()
+        self._notes: dict[Place, Note] = {}
+        self._add(self._steps(division.turns, cycles_at))
+        draft, _ = self._whole()
+        self._notes = superseded_notes(self._deliveries(draft, 0))
+        self._settle()
+
+    def grow(self, entries: Sequence[AnyEntry]) -> bool:
+        """Add the new entries; return False if they can change more than the last step."""
+        step, known = self._step, len(self._entries)
+        if step is None or len(entries) < known or not all(map(is_, self._entries, entries)):
+            return False
+        new = entries[known:]
+        place = (step.number, 0 if step.cycle is None else step.cycle.number)
+        if new and not (self._winners.at(place) == Policies() and all(map(self._grows_by, new))):
+            return False
+        self._entries += new
+        division = divide(self._entries[self._start :])
+        self._turns = step.number + len(division.turns)
+        self._add(self._steps(division.turns, lambda number: cycles_of(division.turns[number]), step))
+        self._settle()
+        return True
+
+    def _grows_by(self, entry: AnyEntry) -> bool:
+        match entry:
+            case Compaction() | Revert():
+                return False
+            case CycleEnd(rejected=rejected):
+                return not rejected
+            case TurnStart(id=identity):
+                is_new = identity not in self._named
+                self._named.add(identity)
+                return is_new
+            case ToolCallResponse():
+                return self._responses.add(entry)
+            case _:
+                return True
+
+    def projection(self, *, continuing: bool) -> Projection:
+        """Return the view, which begins with the user's words: providers accept no other beginning."""
+        draft, view = self._whole()
+        if continuing and view.number == self._turns - 1:
             draft.events += view.continuation()
-    return draft
+        first = self._first_shown(draft.events)
+        return Projection(
+            events=tuple(self._resolved(draft)[first:]),
+            origins=tuple((origin, max(start - first, 0)) for origin, start in draft.origins),
+        )
 
+    def settlement(self) -> Settlement:
+        """Return the events before and after references are resolved."""
+        draft, _ = self._whole()
+        return Settlement(
+            first=self._first_shown(draft.events),
+            before=draft.events,
+            after=self._resolved(draft),
+            superseded=frozenset(self._notes),
+        )
 
-def _add_cycles(draft: _Draft, view: TurnView, cycles: Sequence[Cycle], winners: Winners) -> None:
-    """Show a turn cycle by cycle: a summary may end inside it, or stand for its finished cycles."""
-    if not cycles:
-        draft.keep(view.number)
-    work: Coverage | None = None  # it never stands for the newest cycle, so another one follows
-    for cycle in cycles:
-        place = (view.number, cycle.number)
-        policies = winners.at(place)
-        summary = policies.summary
-        if work is not None and summary is not work:
-            draft.add_work(work, view.number)
-            work = None
-        if summary is None:
-            draft.keep(view.number)
-            draft.show(view.cycle(cycle, policies), place, policies)
-        elif summary.inside:
-            draft.keep(view.number)
-            draft.show(view.requests(cycle), place, policies)
-            work = summary
+    def _steps(
+        self, turns: Sequence[Turn], cycles_at: Callable[[int], Sequence[Cycle]], last: _Step | None = None
+    ) -> Iterator[_Step]:
+        """Yield the steps of `turns`, the first of which goes on with the turn of `last`."""
+        after = sum(len(turn.entries) for turn in turns)
+        for turn in turns:
+            number, begun, identity, rest = turn.number, 0, turn.id, after
+            after -= len(turn.entries)
+            if last is not None:
+                number += last.number
+                if not turn.number and not isinstance(turn.entries[0], TurnStart):
+                    begun, identity = 0 if last.cycle is None else last.cycle.number, last.identity
+            if identity in self._undone:
+                continue
+            cycles = () if self._winners.summary_of(number) else cycles_at(turn.number)
+            for cycle in cycles:
+                numbered = replace(cycle, number=begun + cycle.number) if begun else cycle
+                yield _Step(number, identity, numbered, rest - cycle.start)
+            if not cycles:
+                yield _Step(number, identity, None, rest)
+
+    def _add(self, steps: Iterator[_Step]) -> None:
+        """Add steps to the final part, apart from the last one."""
+        self._step = None
+        for step in steps:
+            if self._step is not None:
+                self._turn = self._at(self._step, self._draft)
+            self._step = step
+        if self._step is not None:
+            self._start = self._position(self._step.rest)
+
+    def _position(self, count: int) -> int:
+        """Return the position in the log from which on it has `count` events of turns."""
+        position, following = len(self._entries), None
+        while count:
+            position -= 1
+            entry = self._entries[position]
+            # A turn without any entry is none.
+            if isinstance(entry, Event) and not (isinstance(entry, TurnStart) and isinstance(following, TurnStart)):
+                following, count = entry, count - 1
+        return position
+
+    def _at(self, step: _Step, draft: _Draft, *, is_last: bool = False) -> TurnView:
+        """Show a step in `draft`; return the view of its turn."""
+        view = self._turn if self._turn.number == step.number else self._view_of(step.number)
+        view = view.fork() if is_last else view
+        summary = self._winners.summary_of(step.number)
+        if summary is not None:
+            draft.summarise(summary, step.number)
+        elif step.cycle is None:
+            draft.keep(step.number)
         else:
-            draft.summarise(summary, view.number)
+            draft.add_cycle(view, step.cycle, self._winners.at((step.number, step.cycle.number)))
+        return view
+
+    def _view_of(self, number: int) -> TurnView:
+        return TurnView(number, self._responses, self._lines, self._rejected)
+
+    def _whole(self) -> tuple[_Draft, TurnView]:
+        """Return the draft with the last step, and the view of its turn."""
+        draft = self._draft.fork()
+        view = self._turn.fork() if self._step is None else self._at(self._step, draft, is_last=True)
+        draft.end_run()
+        return draft, view
+
+    def _settle(self) -> None:
+        """Resolve the references in what was added to the final part."""
+        start = len(self._settled)
+        found = self._deliveries(self._draft, start)
+        self._settled += settle(self._draft.events, start, found, self._notes, self._reader)
+
+    def _resolved(self, draft: _Draft) -> list[ViewEvent]:
+        start = len(self._settled)
+        found = self._deliveries(draft, start)
+        return self._settled + settle(draft.events, start, found, self._notes, self._reader.fork())
+
+    def _deliveries(self, draft: _Draft, start: int) -> list[Delivery]:
+        """Return the snapshots that are shown in `draft` from position `start` on."""
+        first = self._first_shown(draft.events)
+        spans = draft.spans[bisect_left(draft.spans, start, key=lambda span: span.start) :]
+        return [delivery for delivery in deliveries_in(draft.events, spans) if delivery.position >= first]
+
+    def _first_shown(self, events: Sequence[ViewEvent]) -> int:
+        """Return the position of the user's first words."""
+        if self._first is not None:
+            return self._first
+        spoken = (number for number, event in enumerate(events) if isinstance(event, (UserText, UserResource)))
+        found = next(spoken, len(events))
+        self._first = found if found < len(self._draft.events) else None
+        return found
 
 
 class VisibleCopy(msgspec.Struct, frozen=True, kw_only=True):
-    """A copy of a resource in a view, as it is shown there: the entry that delivered it, and where that stands."""
+    """A copy of a resource in a view, as it is shown there: the entry that delivered it, and its place in words."""
 
     resource: Resource
     entry: str
@@ -487,13 +390,12 @@ class VisibleCopy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def newest_copy(uri: str, entries: Sequence[AnyEntry], stand_ins: StandIns) -> VisibleCopy | None:
-    """The newest copy of `uri` in the view of `entries`; what only refers to an older one is none."""
-    newest = None
-    for event in project(entries, stand_ins).events:
-        for copy in _copies_in(event):
-            if copy.resource.uri == uri:
-                newest = copy
-    return newest
+    """Return the newest copy of `uri` in the view of `entries`; references to an older one do not count."""
+    for event in reversed(project(entries, stand_ins).events):
+        copies = [copy for copy in _copies_in(event) if copy.resource.uri == uri]
+        if copies:
+            return copies[-1]
+    return None
 
 
 def _copies_in(event: ViewEvent) -> Iterator[VisibleCopy]:

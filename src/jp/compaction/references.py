@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import assert_never
 
 import msgspec
@@ -34,6 +35,11 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     span: Span
 
     @property
+    def at(self) -> Place:
+        """Its position and block."""
+        return self.position, self.block
+
+    @property
     def named(self) -> NamedCall | None:
         """The call that `place` names."""
         match self.event:
@@ -46,7 +52,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def place(self) -> str:
-        """Where it stands, in words for a model."""
+        """Its place in the view, in words for a model."""
         match self.event:
             case UserResource(turn=turn):
                 return attachment_place(turn)
@@ -64,7 +70,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def deliveries_in(events: Sequence[ViewEvent], spans: Sequence[Span]) -> Iterator[Delivery]:
-    """The snapshots in a view, in order. `spans` are in order, too."""
+    """Yield the snapshots in a view, in order. `spans` are in order, too."""
     ends = [span.start for span in spans[1:]] + [len(events)]
     for span, end in zip(spans, ends, strict=False):
         for position in range(span.start, end):
@@ -85,9 +91,9 @@ _MARKED = r"\[\[cut:[0-9A-Za-z_-]{4,64}:([0-9a-f]{8,64}):\+[0-9]+\]\]"
 
 
 def cut_handle(carrier: Carrier) -> str | None:
-    """The handle of the whole content of `carrier` where a model is shown parts of it; else None.
+    """Return the handle of the whole content of `carrier` if a model is shown parts of it; else None.
 
-    What only looks like a marker names other content.
+    Text that only looks like a marker names other content.
     """
     formatted = formatted_of(carrier)
     if formatted is None:
@@ -97,21 +103,20 @@ def cut_handle(carrier: Carrier) -> str | None:
     return next((handle for handle in marked if sha256.startswith(handle)), None)
 
 
-def superseded_notes(deliveries: Sequence[Delivery]) -> dict[int, Note]:
-    """The notes that stand for superseded snapshots, by position in `deliveries`.
+def superseded_notes(deliveries: Sequence[Delivery]) -> dict[Place, Note]:
+    """Return the notes that replace superseded snapshots, by the place of the snapshot.
 
-    A snapshot is superseded by the newest copy of its URI that the compaction had seen; so one that is delivered
-    later changes nothing. A copy that only refers to an older one, or is a diff against it, supersedes what came
-    before that one. A note that is not shorter than the snapshot is not made.
+    A snapshot is superseded by the newest copy of its URI that the compaction had seen, so a later delivery changes
+    nothing. A copy that only refers to an older one, or is a diff against it, supersedes what came before that one. A
+    note that is not shorter than the snapshot is not made.
     """
-    by_uri: dict[str, list[int]] = {}
-    for position, delivery in enumerate(deliveries):
-        by_uri.setdefault(delivery.resource.uri, []).append(position)
-    notes: dict[int, Note] = {}
-    for positions in by_uri.values():
-        group = [deliveries[position] for position in positions]
+    by_uri: dict[str, list[Delivery]] = {}
+    for delivery in deliveries:
+        by_uri.setdefault(delivery.resource.uri, []).append(delivery)
+    notes: dict[Place, Note] = {}
+    for group in by_uri.values():
         if len(group) > 1 and any(delivery.span.superseded is not None for delivery in group):
-            notes.update((positions[index], note) for index, note in _notes(group).items())
+            notes.update((group[index].at, note) for index, note in _notes(group).items())
     return notes
 
 
@@ -140,7 +145,7 @@ def _notes(group: Sequence[Delivery]) -> dict[int, Note]:
 
 
 def _roots(group: Sequence[Delivery]) -> list[int]:
-    """For each copy of one URI the copy that it needs in full to be read: itself, or one before it."""
+    """Return for each copy of one URI the copy that is needed in full to read it: itself, or one before it."""
     roots: list[int] = []
     latest: dict[str, int] = {}
     for index, delivery in enumerate(group):
@@ -155,28 +160,36 @@ def _roots(group: Sequence[Delivery]) -> list[int]:
     return roots
 
 
+Place = tuple[int, int]
+"""The place of a snapshot in a view: the position of its event, and its block."""
+
 Shown = Note | Resource
-"""What stands in place of a snapshot: words, or the snapshot in another form."""
+"""A replacement for a snapshot: a text, or the snapshot in another form."""
 
 
-class _Reader:
-    """What can be read in the part of a view that was passed. `repeated` are the URIs that references may be about."""
+class CopyReader:
+    """Reads a view from its beginning, and knows which copies can be read so far."""
 
-    def __init__(self, repeated: frozenset[str]) -> None:
-        self._repeated = repeated
-        self._copies: dict[tuple[str, str, str | None], Delivery] = {}
-        self._newest: dict[str, str] = {}
-        self._readable: set[tuple[str, str]] = set()
+    def __init__(self) -> None:
+        self._copies: MutableMapping[tuple[str, str, str | None], Delivery] = {}
+        self._newest: MutableMapping[str, str] = {}
+        self._readable: MutableMapping[tuple[str, str], bool] = {}
+
+    def fork(self) -> CopyReader:
+        """Return a reader that goes on from here; what it reads stays unknown to this one."""
+        found = CopyReader()
+        found._copies = ChainMap({}, self._copies)
+        found._newest = ChainMap({}, self._newest)
+        found._readable = ChainMap({}, self._readable)
+        return found
 
     def take(self, delivery: Delivery) -> Shown:
-        """How a snapshot has to stand here."""
+        """Return the form that a snapshot needs at this place."""
         resource = delivery.resource
         base = resource.formatted_against
         is_diff = base is not None and (base, resource.uri) in self._readable
         whole = resource if base is None else replace(resource, formatted=None, formatted_against=None)
-        self._readable.add((delivery.event.origin, resource.uri))
-        if resource.uri not in self._repeated:
-            return resource if is_diff else whole
+        self._readable[delivery.event.origin, resource.uri] = True
         sha256 = checksum(resource)
         has_changed = self._newest.get(resource.uri, sha256) != sha256
         self._newest[resource.uri] = sha256
@@ -191,34 +204,40 @@ class _Reader:
         return whole
 
     def _copy_of(self, uri: str, sha256: str, formatted: str | None) -> Delivery | None:
-        """The newest copy with all that a reader would have of another one in this form."""
+        """Return the newest copy that contains all that a reader would get from another one in this form."""
         forms = (self._copies.get((uri, sha256, form)) for form in dict.fromkeys((None, formatted)))
         found = [copy for copy in forms if copy is not None]
-        return max(found, key=_order, default=None)
+        return max(found, key=lambda copy: copy.at, default=None)
 
 
-def _order(delivery: Delivery) -> tuple[int, int]:
-    return delivery.position, delivery.block
+def settle(
+    events: Sequence[ViewEvent],
+    start: int,
+    deliveries: Sequence[Delivery],
+    notes: Mapping[Place, Note],
+    reader: CopyReader,
+) -> list[ViewEvent]:
+    """Return `events` from `start` on, with every snapshot in a form that a reader of this view can use.
 
+    A snapshot marked as a duplicate becomes a reference if a full copy, or one that was cut in the same way, is earlier
+    in this view, and is itself the copy otherwise. A diff stays one if its base is earlier in this view, and becomes
+    the full content otherwise.
 
-def settled(events: Sequence[ViewEvent], deliveries: Sequence[Delivery], notes: Mapping[int, Note]) -> list[ViewEvent]:
-    """`events` with every snapshot in the form in which a reader of this view can use it.
-
-    `notes` stand for deliveries by their position. A snapshot marked as a duplicate becomes a reference where a full
-    copy, or one that was cut in the same way, stands earlier in this view, and is itself the copy otherwise. A diff
-    stays one where its base can be read earlier in this view, and becomes the full content otherwise.
+    Args:
+        events: The whole view.
+        start: Position of the first event to return.
+        deliveries: The snapshots in these events, in order.
+        notes: Notes that replace superseded snapshots.
+        reader: Has read the events before `start`.
     """
-    repeated = frozenset(one.resource.uri for one in deliveries if one.resource.duplicate_of is not None)
-    reader = _Reader(repeated)
-    result = list(events)
+    result = list(events[start:])
     changed: dict[int, tuple[Delivery, dict[int, Shown]]] = {}
-    for number, delivery in enumerate(deliveries):
-        note = notes.get(number)
-        shown = reader.take(delivery) if note is None else note
+    for delivery in deliveries:
+        shown = notes.get(delivery.at) or reader.take(delivery)
         if shown is not delivery.resource:
             changed.setdefault(delivery.position, (delivery, {}))[1][delivery.block] = shown
     for position, (delivery, blocks) in changed.items():
-        result[position] = _changed(delivery.event, blocks)
+        result[position - start] = _changed(delivery.event, blocks)
     return result
 
 

@@ -22,29 +22,29 @@ from jp.conversation.resource import (
 )
 
 HANDLE_DIGITS = 12
-"""How many digits of a checksum name content: enough to tell apart whatever one conversation holds."""
+"""Digits of a checksum in a handle: enough to distinguish everything that one conversation contains."""
 
 SHORTEST_ANCHOR = 40
-"""How many characters a model repeats, at least, before it goes on with a message that has as many."""
+"""Least characters that a model repeats before it continues a message, if the message has as many."""
 
 _LONGEST_ANCHOR = 120
 
 AFTER_MESSAGE_END = "END"
-"""What a model replies where nothing was to follow its message."""
+"""A model's reply if nothing was to follow its message."""
 
 AFTER_MESSAGE = (
     "Your message above arrived complete, but the connection broke before what follows it. "
     "Do not repeat the message. If a tool call was to follow, make it now. "
     f"If nothing was to follow, reply with the single word {AFTER_MESSAGE_END}."
 )
-"""What follows a message that came to its end in an attempt that failed after it."""
+"""Prompt after a complete message in an attempt that failed after it."""
 
 
 def anchor_of(text: str) -> str:
-    """Return the end of `text` with which a continuation of it has to begin, or all of `text` where that is short.
+    """Return the end of `text` with which a continuation of it has to begin, or all of a short `text`.
 
-    It begins with no white space, which models leave out, at a word where there is one, and not as `text` itself
-    begins: so a model that repeats the anchor is told apart from one that starts over.
+    It begins without white space, which models drop, at a word if there is one, and differs from the beginning of
+    `text`: so repeating the anchor can be distinguished from starting over.
     """
     whole = text.lstrip()
     fallback, bordered = "", 0
@@ -80,11 +80,11 @@ INSIST = (
     "There is still no call of a tool. Whatever else you have to say can follow its result: respond with the call.",
     "This is the last time that you are asked: respond with a call of a tool and with nothing else.",
 )
-"""What follows an answer that lacks a call that was demanded, the first, the second and the third time."""
+"""Prompts after an answer without the required tool call: the first, the second and the third time."""
 
 
 def summary_heading(from_turn: int, to_turn: int) -> str:
-    """What stands before a summary in place of the user's requests."""
+    """Return the heading of a summary, in place of the user's requests."""
     turns = f"turn {from_turn}" if from_turn == to_turn else f"turns {from_turn} to {to_turn}"
     return f"[summary of {turns} of this conversation; a record, not a request]"
 
@@ -95,19 +95,19 @@ def work_heading() -> str:
 
 
 def attachment_place(turn: int) -> str:
-    """Where a snapshot that the user attached stands."""
+    """Return the place of a snapshot that the user attached."""
     return f"the attachment at turn {turn}"
 
 
 def result_place(turn: int, call_id: str) -> str:
-    """Where a snapshot that a tool delivered stands."""
+    """Return the place of a snapshot that a tool delivered."""
     return f"the result of tool call `{call_id}` in turn {turn}"
 
 
 def reference(uri: str, sha256: str, place: str, *, handle: str | None = None, has_changed: bool = False) -> str:
-    """What stands for a snapshot that was delivered before, unchanged (RFD 067).
+    """Return the text that replaces a snapshot that was delivered before, unchanged (RFD 067).
 
-    `handle` recalls the whole of a copy that was cut. `has_changed`: it was something else in between.
+    `handle` recalls the whole of a copy that was cut. `has_changed`: it had other content in between.
     """
     since = "It was something else in between." if has_changed else "It has not changed."
     full = "the full content" if handle is None else f"what is shown of it; recall {handle} for the rest"
@@ -118,15 +118,15 @@ def reference(uri: str, sha256: str, place: str, *, handle: str | None = None, h
 
 
 def superseded(uri: str, sha256: str, place: str) -> str:
-    """What stands for a snapshot of which a newer one was delivered."""
+    """Return the text that replaces a snapshot of which a newer one was delivered."""
     return f"[superseded] {uri} (checksum: sha256:{sha256[:HANDLE_DIGITS]}): the newer copy is {place}."
 
 
 class CallStandIns(Protocol):
-    """How stripped halves of the tool calls of one log look. Pure, and never longer than what they stand for."""
+    """Formats the stripped parts of the tool calls of one log. Pure, and never longer than what it replaces."""
 
     def arguments(self, call: ToolCallRequest) -> JsonObject | str:
-        """What is left of a stripped call's arguments; a text only where they are none but a text."""
+        """Return the rest of a stripped call's arguments; a text only if they are nothing but a text."""
         ...
 
     def response(self, call: ToolCallRequest, response: ToolCallResponse) -> str | None:
@@ -139,10 +139,10 @@ class CallStandIns(Protocol):
 
 
 class StandIns(Protocol):
-    """Makes the stand-ins of a log. Those of what stands in it already stay what they are when it grows."""
+    """Formats stripped content. Status lines of what is in a log already stay the same when it grows."""
 
     def of(self, entries: Sequence[AnyEntry]) -> CallStandIns:
-        """The stand-ins in a view of `entries`."""
+        """Return the formatter for a view of `entries`."""
         ...
 
 
@@ -150,15 +150,15 @@ class StatusLines:
     """The plain stand-ins, of any log: no arguments, and `[compacted] <tool>: success` or `error`."""
 
     def of(self, entries: Sequence[AnyEntry]) -> StatusLines:
-        """The same for all."""
+        """Return the same for all."""
         return self
 
     def arguments(self, call: ToolCallRequest) -> JsonObject:
-        """Nothing."""
+        """Return no arguments."""
         return {}
 
     def response(self, call: ToolCallRequest, response: ToolCallResponse) -> str:
-        """The tool's name and how it ended."""
+        """Return the tool's name and how the call ended."""
         return f"[compacted] {call.name}: {'error' if response.is_error else 'success'}"
 
     def digest(self, call: ToolCallRequest, response: ToolCallResponse, facts: Facts | None) -> str:
@@ -167,13 +167,13 @@ class StatusLines:
 
 
 def stripped_arguments(call: ToolCallRequest, stand_ins: CallStandIns) -> JsonObject | str | None:
-    """What stands for the arguments of `call`; None where that would not be shorter, as JSON."""
+    """Return the replacement for the arguments of `call`; None if it would not be shorter, as JSON."""
     left = stand_ins.arguments(call)
     return left if _json_size(left) < _json_size(call.arguments) else None
 
 
 def stripped_content(call: ToolCallRequest, response: ToolCallResponse, stand_ins: CallStandIns) -> tuple[Block, ...]:
-    """What stands for the content of `response`, or the content itself where that would not be shorter."""
+    """Return the replacement for the content of `response`, or the content itself if that would not be shorter."""
     return _shorter(stand_ins.response(call, response), response)
 
 
@@ -190,19 +190,19 @@ def _shorter(text: str | None, response: ToolCallResponse) -> tuple[Block, ...]:
 
 
 def content_size(content: Sequence[Block]) -> int:
-    """How many bytes a model is shown of what a tool returned."""
+    """Return the bytes of a tool's result that a model is shown."""
     return sum(_shown_size(block) for block in content)
 
 
 def whole_size(content: Sequence[Block]) -> int:
-    """How many bytes a tool returned, whatever a model is shown in their place."""
+    """Return the bytes that a tool returned, whatever a model is shown of them."""
     links = sum(_shown_size(block) for block in content if isinstance(block, ResourceLink))
     blocks = (block.resource if isinstance(block, ResourceBlock) else block for block in content)
     return links + sum(size_in_bytes(block) for block in blocks if not isinstance(block, ResourceLink))
 
 
 def shown_size(resource: Resource) -> int:
-    """How many bytes a model is shown of `resource`, apart from what names it."""
+    """Return the bytes of `resource` that a model is shown, apart from its name."""
     return _size(resource)
 
 

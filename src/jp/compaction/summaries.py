@@ -56,7 +56,7 @@ class TextLoader(Protocol):
     """Reads text content of a log."""
 
     def __call__(self, content: LogContent, /) -> str | None:
-        """The text; None where it is none."""
+        """Return the text; None if the content is not text."""
         ...
 
 
@@ -85,7 +85,7 @@ class LogArtifacts:
         self._kept: dict[str, str] = {}
 
     def handle(self, sha256: str) -> str:
-        """The handle that it has in the log, or that it gets there."""
+        """Return the handle that it has in the log, or that it gets there."""
         if sha256 not in self._handles:
             assigned = assign_handles((*self._handles, sha256))
             self._handles = {other: handle for handle, other in assigned.items()}
@@ -100,7 +100,7 @@ class LogArtifacts:
         return handle
 
     def recall(self, handle: str) -> str | None:
-        """The text that stands in the log, or was kept."""
+        """Return the text that is in the log, or was kept."""
         sha256 = next((found for found, known in self._handles.items() if known == handle), None)
         if sha256 is None or sha256 in self._kept:
             return None if sha256 is None else self._kept[sha256]
@@ -108,14 +108,14 @@ class LogArtifacts:
         return None if content is None else self._load(content)
 
     def named_in(self, text: str) -> tuple[Payload, ...]:
-        """What was kept and is named in `text`."""
+        """Return the kept texts that are named in `text`."""
         return tuple(Payload(text=kept) for sha256, kept in self._kept.items() if self._handles[sha256] in text)
 
 
 def summarising(
     entries: Sequence[AnyEntry], found: Range, *, terms: Terms, asking: Asking, load: TextLoader, wishes: str = ""
 ) -> Summarising:
-    """Have the turns of `found` summarised: the overlay's summary, or why there is none.
+    """Summarize the turns of `found`: return the overlay's summary, or the reason for having none.
 
     `wishes` are the user's instructions: an account that was written with others is not reused.
     """
@@ -222,7 +222,7 @@ def _with_name(block: Block, event: ViewEvent, requests: Mapping[str, ChatReques
 
 
 def superseded_states(entries: Sequence[AnyEntry], found: Range) -> list[SummaryState]:
-    """What the summaries in force inside of `found` know, oldest first; what cannot be read knows nothing."""
+    """Return the states of the summaries in force inside of `found`, oldest first; unreadable ones are skipped."""
     return [state for summary in _superseded(entries, found) for state in _state_in(summary.state)]
 
 

@@ -44,12 +44,12 @@ from jp.conversation.thread import (
 
 
 def block_of_resource(resource: Resource, origin: str) -> MessageBlock:
-    """What a model is shown of a snapshot: `formatted` where there is one."""
+    """Return a snapshot as a model sees it: `formatted` if it has one."""
     return _block_of(resource, resource.mime_type or "", resource.uri, origin)
 
 
 def block_of_result(block: Block, origin: str) -> MessageBlock:
-    """What a model is shown of a block that a tool returned."""
+    """Return a block of a tool's result as a model sees it."""
     match block:
         case TextBlock():
             return _block_of(block, "", "", origin)
@@ -83,17 +83,17 @@ def _block_of(carrier: Carrier, mime_type: str, uri: str, origin: str) -> Messag
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """What an `origin` stands for: an event of the view, or its `block`."""
+    """The source of an `origin`: an event of the view, or its `block`."""
 
     event: ViewEvent
     block: int | None = None
 
 
 class ViewTranscript(msgspec.Struct, frozen=True, kw_only=True):
-    """A view as messages, and what each `origin` in them stands for.
+    """A view as messages, and the source of each `origin` in them.
 
-    An origin is the id of an entry with a number behind it: one entry has several pieces, and damaged logs have ids
-    twice. It is the same in every view that begins alike.
+    An origin is the id of an entry and a number: one entry has several pieces, and damaged logs contain ids twice. It
+    is the same in every view that begins alike.
     """
 
     messages: Transcript
@@ -151,7 +151,7 @@ class _Builder:
                 assert_never(event)
 
     def close(self) -> None:
-        """What comes next begins another message."""
+        """End the message, so that the next event begins another one."""
         if self._row is not None:
             self.messages.append(self._row.message())
             self._row = None
@@ -159,7 +159,7 @@ class _Builder:
     def _ask(self, event: UserText | UserResource, meta: Meta, block: MessageBlock) -> None:
         row = self._open_row("user", event.origin, meta)
         if meta.kind == "real":
-            # A note that stands for an attachment is part of what the person asked.
+            # A note in place of an attachment is part of what the person asked.
             row.meta = meta
         self._append(row, event, block)
 
@@ -214,16 +214,16 @@ class _Builder:
         return f"{event.origin}.{number}"
 
     def _new_id(self, event: ToolCall) -> str:
-        """The id that the provider gave; where it repeats, it is numbered, as in requests."""
+        """Return the id that the provider gave, numbered if it repeats, as in requests."""
         base = event.call_id or "call"
         number = self._ids[base] = self._ids.get(base, 0) + 1
         return base if number == 1 else f"{base}_{number}"
 
 
 def transcript_of(view: Projection, entries: Iterable[AnyEntry] = ()) -> ViewTranscript:
-    """The messages of `view`, which was made of `entries`: the tools' facts stand there.
+    """Return the messages of `view`, which was made of `entries`, where the tools' facts are.
 
-    A person's request with its attachments is one message, what a model answers until its calls run another, and each
+    A person's request with its attachments is one message, a model's answer until its calls run another, and each
     result one. Results follow their calls, whose ids are unique.
     """
     known = tuple(entries)
@@ -238,13 +238,13 @@ def transcript_of(view: Projection, entries: Iterable[AnyEntry] = ()) -> ViewTra
 
 
 def whole_transcript(entries: Sequence[AnyEntry]) -> ViewTranscript:
-    """The messages of a stream as if nothing of it had ever been compacted."""
+    """Return the messages of a stream as if it had never been compacted."""
     whole = [entry for entry in entries if not isinstance(entry, Compaction)]
     return transcript_of(project(whole, StatusLines()), whole)
 
 
 def arguments_text(call: ToolCall) -> str:
-    """A call's arguments as JSON, or what the model sent in place of an object."""
+    """Return a call's arguments as JSON, or the text that the model sent in place of an object."""
     return call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
 
 
@@ -290,7 +290,7 @@ def _result_meta(
 
 
 def _has_stand_in(shown: Sequence[Block], original: Sequence[Block]) -> bool:
-    """Whether words of the view stand where the tool returned something else."""
+    """Return whether the view shows a text in place of the tool's content."""
     if len(shown) != len(original):
         return True
     return any(

@@ -1,1 +1,1 @@
-"""What to leave out of a context, for any host. Pure; imports nothing of jp but errors."""
+"""Context economy for any host: budgets, evidence, summaries, secrets. Pure; imports nothing of jp but errors."""

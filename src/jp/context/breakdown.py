@@ -1,4 +1,4 @@
-"""What fills a context, in buckets that add up."""
+"""The breakdown of a context into buckets that add up."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from jp.context.budget import Item, ItemKind
 
 
 def apportion(weights: Sequence[int], total: int) -> tuple[int, ...]:
-    """`total` in shares by `weights`, which are not negative; the shares add up to it.
+    """Return the shares of `total` by `weights`, which are not negative; the shares add up to it.
 
-    What rounding leaves goes to the largest remainders, and to earlier ones among equals. What has a weight has a share
-    of at least 1, as long as the total is enough for that. Without any weight, every share is 0.
+    Rounding gives the rest to the largest remainders, and to earlier ones among equals. A positive weight has a share
+    of at least 1, if the total is large enough. Without any weight, every share is 0.
     """
     whole = sum(weights)
     if whole <= 0:
@@ -44,13 +44,13 @@ BUCKETS: tuple[Bucket, ...] = get_args(Bucket)
 _OF_CONVERSATION: tuple[ItemKind, ...] = tuple(kind for kind in get_args(ItemKind) if kind != "system")
 
 UNKNOWN_TOOL = "?"
-"""Stands for the names of tools that the host did not offer: a model may write anything in their place."""
+"""Replaces the names of tools that the host did not offer: a model can write anything as a name."""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request has beside its messages: a section of the system prompt, the definition of a tool.
+    """A part of a request besides its messages: a section of the system prompt, the definition of a tool.
 
-    `is_static` says that every request begins with it.
+    `is_static`: every request begins with it.
     """
 
     bucket: Bucket
@@ -60,9 +60,9 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """What the provider reported for a request, and the estimate of what was added since. Not positive is not known.
+    """The tokens that the provider reported for a request, and the estimate of those added since; 0 or less is unknown.
 
-    Where it is not known, `ratio` is what estimates are multiplied by: see `jp.context.calibration`.
+    If they are unknown, `ratio` multiplies estimates: see `jp.context.calibration`.
     """
 
     tokens: int | None = None
@@ -71,7 +71,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is room for. None where nobody knows. `threshold` is from where on something should be left out."""
+    """The space that is available, None if unknown. Compaction is due at `threshold`."""
 
     window: int | None = None
     reserved: int = 0
@@ -79,7 +79,7 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of one thing there is: `tokens` scaled to what was measured, and as `estimated`; bytes; how many."""
+    """The size of one thing: `tokens` scaled to the measurement, and as `estimated`; bytes; the number of items."""
 
     tokens: int
     estimated: int
@@ -88,7 +88,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BucketShare(Share, frozen=True, kw_only=True):
-    """A bucket. `is_static`: every request begins with it. `is_compressible`: something of it can be left out."""
+    """A bucket. `is_static`: every request begins with it. `is_compressible`: compaction can shrink it."""
 
     kind: Bucket
     is_static: bool
@@ -126,7 +126,7 @@ class Breakdown(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def free(self) -> int | None:
-        """How many tokens are left besides those reserved for the answer, None where the window is not known."""
+        """Tokens left besides those reserved for the answer, None if the window is unknown."""
         if self.room.window is None:
             return None
         return max(self.room.window - self.room.reserved - self.total, 0)
@@ -182,7 +182,7 @@ def break_down(
     room: Room = _ANY,
     measured: Measurement = _NOTHING,
 ) -> Breakdown:
-    """What fills a context that has `parts`, and a transcript of `items` (see `jp.context.budget`).
+    """Return the breakdown of a context that has `parts`, and a transcript of `items` (see `jp.context.budget`).
 
     `known_tools` are the tools that the host offers or offered; the results of others are under `UNKNOWN_TOOL`.
     """
@@ -237,7 +237,7 @@ def _total_of(measured: Measurement, estimated: int) -> tuple[int, Source]:
 
 
 def _scaled(sums: Mapping[K, _Sum], total: int) -> Iterator[tuple[K, _Sum, int]]:
-    """Each sum with its share of `total`."""
+    """Yield each sum with its share of `total`."""
     shares = apportion([found.tokens for found in sums.values()], total)
     for (kind, found), tokens in zip(sums.items(), shares, strict=True):
         yield kind, found, tokens

@@ -16,7 +16,7 @@ from jp.context.types import Block, Call, Message, ReasoningBlock, StoredBlock, 
 PER_MESSAGE = 4
 PER_CALL = 12
 PER_RESULT = 8
-"""What a role, a call's and a result's envelope take besides what stands in them."""
+"""Tokens of a role, and of the envelope of a call and of a result."""
 
 PER_IMAGE = 1_600
 """Providers scale a picture down until it costs about this much."""
@@ -36,15 +36,15 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def threshold(budget: Budget) -> int:
-    """From how many tokens on, equality included, something should be left out.
+    """Return the number of tokens at which compaction is due.
 
-    Four fifths of what the answer leaves, and never so much that models lose the thread in it.
+    It is four fifths of the window without the answer, and never so much that models lose track.
     """
     return min(max(budget.window - budget.reserved, 0) * _TRIGGER_PERCENT // 100, _MOST_USEFUL)
 
 
 def estimate_message(message: Message) -> int:
-    """Tokens of `message` as it is sent: its content, its calls with their envelopes, what it answers."""
+    """Return the tokens of `message` as sent: its content, its calls with their envelopes, its reference to a call."""
     content = message.content
     tokens = PER_MESSAGE
     tokens += estimate_tokens(content) if isinstance(content, str) else sum(map(estimate_block, content))
@@ -55,7 +55,7 @@ def estimate_message(message: Message) -> int:
 
 
 def estimate_messages(messages: Iterable[Message]) -> int:
-    """Tokens of `messages` together."""
+    """Return the tokens of all `messages`."""
     return sum(map(estimate_message, messages))
 
 
@@ -65,12 +65,12 @@ def size_of_call(call: Call) -> int:
 
 
 def estimate_call(call: Call) -> int:
-    """Tokens of a call with its envelope."""
+    """Return the tokens of a call with its envelope."""
     return PER_CALL + estimate_tokens(call.id) + estimate_tokens(call.name) + estimate_tokens(call.arguments)
 
 
 def estimate_block(block: Block) -> int:
-    """Tokens of a block of content."""
+    """Return the tokens of a block of content."""
     match block:
         case TextBlock(text=text) | ReasoningBlock(text=text):
             return estimate_tokens(text)
@@ -136,7 +136,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def items_of(messages: Iterable[Message]) -> Iterator[Item]:
-    """Every item in its order; together they have the tokens that the messages have."""
+    """Yield every item in order; together they have the tokens of the messages."""
     names: dict[str, str] = {}
     for position, message in enumerate(messages):
         if message.calls:
@@ -151,7 +151,7 @@ def items_of(messages: Iterable[Message]) -> Iterator[Item]:
 
 
 def largest_items(items: Iterable[Item], count: int) -> list[Item]:
-    """The `count` largest ones by tokens, earlier ones first among equals."""
+    """Return the `count` largest items by tokens, earlier ones first among equals."""
     return nlargest(count, items, key=lambda item: item.tokens)
 
 
@@ -278,12 +278,12 @@ class PromptEdit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EditCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What comes of an edit, in tokens and USD.
+    """The cost of an edit, in tokens and USD.
 
-    `rewritten` tokens are read anew by the next request, `saved` fewer are read by each. `next_request` is how much
-    more that one costs than without the edit, what the edit itself costs included, and negative where it is cheaper;
-    every later one costs `each_later` less. `break_even` is the number of further requests after which the edit has
-    paid for itself, None where it never does.
+    The next request reads `rewritten` tokens without the cache; each request has `saved` fewer tokens. `next_request`
+    is the additional cost of the next request, including that of the edit itself, negative if it is cheaper; every
+    later one costs `each_later` less. `break_even` is the number of further requests after which the edit has paid off,
+    None if it never does.
     """
 
     rewritten: int
@@ -294,9 +294,9 @@ class EditCost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cost_of_edit(edit: PromptEdit, prices: Prices, *, is_warm: bool) -> EditCost:
-    """What `edit` costs. `is_warm` says that the cache still holds what stands there now.
+    """Return the cost of `edit`. `is_warm`: the cache still contains the present prompt.
 
-    A cold cache has to be written either way, so that an edit pays at once.
+    A cold cache has to be written either way, so an edit pays off at once.
     """
     read, write = _rates(prices)
     before, after = Fraction(edit.before), Fraction(edit.after)
@@ -312,19 +312,19 @@ def cost_of_edit(edit: PromptEdit, prices: Prices, *, is_warm: bool) -> EditCost
 
 
 def _break_even(now: Fraction, later: Fraction) -> int | None:
-    """The least number of requests, at least 1, whose sum is no dearer with the edit than without."""
+    """Return the least number of requests, at least 1, that together cost no more with the edit than without."""
     if later < 0 or (later == 0 and now > 0):
         return None
     return 1 if now <= 0 else 1 + -(-now // later)
 
 
 def _rates(prices: Prices) -> tuple[Fraction, Fraction]:
-    """What a token costs that is read from the cache, and one that is written to it."""
+    """Return the price of a token that is read from the cache, and of one that is written to it."""
     plain = _exact(prices.input)
     read = plain if prices.cache_read is None else _exact(prices.cache_read)
     return read, plain if prices.cache_write is None else _exact(prices.cache_write)
 
 
 def _exact(price: float) -> Fraction:
-    """A price as it is written, and not the binary number nearest to it."""
+    """Return a price as it is written, not the nearest binary number."""
     return Fraction(repr(price))

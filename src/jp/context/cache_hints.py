@@ -12,8 +12,9 @@ Section = Literal["tools", "system", "messages"]
 """The parts of a request in the order in which caches read them."""
 
 Reason = Literal["static_prefix", "newest", "previous_request", "attachment", "tools", "lookback"]
-"""Why a place is marked: the end of what every request begins with, of this request, of the one before it, of what was
-attached last, of the tools alone (they outlive a change of the system prompt), or one near the end to look back to.
+"""The reason for a mark: the end of the prefix of every request, of this request, of the previous request, of the
+newest attachment, of the tools alone (they outlive a change of the system prompt), or a place near the end to look back
+to.
 """
 
 MOST = 4
@@ -22,11 +23,11 @@ LOOKBACK = 18
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What a cache reads as one block.
+    """A block as a cache reads it.
 
-    `is_answer` says that it stands in a message of the model. `carries`: a mark may stand on it, which it may not on
-    thinking, on what is empty, and on calls that still run. `is_volatile`: the next request will not have it there.
-    `is_attached` is the end of something that a person attached.
+    `is_answer`: it belongs to a message of the model. `carries`: it can be marked, unlike thinking, empty text and
+    calls that still run. `is_volatile`: the next request will not have it at this place. `is_attached`: it is the end
+    of an attachment.
     """
 
     section: Section
@@ -44,11 +45,11 @@ class CacheHint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def place_hints(pieces: Sequence[Piece]) -> tuple[CacheHint, ...]:
-    """The places to mark, at most four, in their order.
+    """Return the places to mark, at most four, in order.
 
     `pieces` are all blocks of a request: tools, system prompt, messages. Nothing is marked from the first volatile one
-    on, for nobody could read it again. Where more is worth a mark than there are marks, the end of the static prefix,
-    the newest place and the end of the request before come first.
+    on, since no later request could read it. If there are more places than marks, the end of the static prefix, the
+    newest place and the end of the previous request come first.
     """
     end = next((at for at, piece in enumerate(pieces) if piece.is_volatile), len(pieces))
     chosen: dict[int, Reason] = {}
@@ -59,7 +60,7 @@ def place_hints(pieces: Sequence[Piece]) -> tuple[CacheHint, ...]:
 
 
 def _wanted(pieces: Sequence[Piece]) -> Iterator[tuple[int, Reason]]:
-    """Every place that is worth a mark, the most important ones first."""
+    """Yield every place that is worth a mark, the most important ones first."""
     start = next((at for at, piece in enumerate(pieces) if piece.section == "messages"), len(pieces))
     static = _last_carrier(pieces, 0, start)
     newest = _last_carrier(pieces, start, len(pieces))
@@ -82,7 +83,7 @@ def _wanted(pieces: Sequence[Piece]) -> Iterator[tuple[int, Reason]]:
 
 
 def _end_of_request_before(pieces: Sequence[Piece], start: int, newest: int) -> int | None:
-    """The last place before the answer at or before `newest`: there the request for that answer was marked."""
+    """Return the last place before the answer at or before `newest`: the request for that answer was marked there."""
     answer = next((at for at in range(newest, start - 1, -1) if pieces[at].is_answer), start)
     asked = (at for at in range(answer - 1, start - 1, -1) if pieces[at].carries and not pieces[at].is_answer)
     return next(asked, None)
@@ -136,15 +137,15 @@ _LONGEST_SAMPLE = 40
 
 
 def find_volatile(parts: Sequence[str]) -> tuple[Volatile, ...]:
-    """What may change in `parts` of a prefix (its system prompt, its tools), in their order.
+    """Return the texts in `parts` of a prefix (its system prompt, its tools) that can change, in order.
 
-    A part has at most one entry of a kind. What lies in another one, such as the time in a path, counts once.
+    A part has at most one entry of a kind. A text inside of another one, such as the time in a path, counts once.
     """
     return tuple(found for number, text in enumerate(parts) for found in _in_part(number, text))
 
 
 def redacted(text: str) -> str:
-    """The shape of `text`: letters as `a`, digits as `0`, the rest as it stands; cut where it is long."""
+    """Return the shape of `text`: letters as `a`, digits as `0`, the rest unchanged; cut if it is long."""
     shape = _DIGIT.sub("0", _LETTER.sub("a", text[:_LONGEST_SAMPLE]))
     return f"{shape}…" if len(text) > _LONGEST_SAMPLE else shape
 

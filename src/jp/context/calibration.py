@@ -1,4 +1,4 @@
-"""How far estimates are off for a model, learned from what its provider reports. A value that a host may store."""
+"""Corrections of token estimates for a model, learned from its provider's reports. A value that a host can store."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Calibration(msgspec.Struct, frozen=True):
 
 
 def calibrate(calibration: Calibration, model: str, *, estimated: int, reported: int | None) -> Calibration:
-    """`calibration` with one more request to `model`, whose whole input was estimated and then reported.
+    """Return `calibration` with one more request to `model`, whose whole input was estimated and then reported.
 
-    The first one counts as it is. Nothing is learned from tiny requests or from providers that report nothing.
+    The first report counts in full. Tiny requests and providers that report nothing are ignored.
     """
     if reported is None or reported <= 0 or estimated < _WORTH_LEARNING_FROM:
         return calibration
@@ -33,7 +33,7 @@ def calibrate(calibration: Calibration, model: str, *, estimated: int, reported:
 
 
 def ratio_of(calibration: Calibration, model: str) -> float:
-    """What estimates for `model` are multiplied by: 1 if nothing is known, never outside 0.5 to 2."""
+    """Return the factor for estimates of `model`: 1 if nothing is known, always between 0.5 and 2."""
     return _clamp(calibration.ratios.get(model, 1.0))
 
 

@@ -11,7 +11,7 @@ _LONGEST_VALUE = 2_000
 
 
 def shown(text: str, limit: int) -> str:
-    """`text` as one line of at most `limit` characters, without secrets: they go before anything is cut."""
+    """Return `text` as one line of at most `limit` characters, without secrets, which are removed before it is cut."""
     if not text:
         return text
 
@@ -24,12 +24,12 @@ _SIGNALS = {1: "HUP", 2: "INT", 3: "QUIT", 6: "ABRT", 9: "KILL", 11: "SEGV", 13:
 
 
 def status(tool: str, *, is_error: bool) -> str:
-    """Whether the call of `tool` succeeded."""
+    """Return the status prefix of a result: whether the call of `tool` succeeded."""
     return f"[compacted] {tool}: {'error' if is_error else 'success'}"
 
 
 def ended(exit_code: int) -> str:
-    """An exit code with the signal that it stands for. A command whose reader had enough did not fail."""
+    """Return an exit code with the name of its signal. A command whose reader closed the pipe did not fail."""
     signal = -exit_code if exit_code < 0 else exit_code - _SIGNALLED
     name = _SIGNALS.get(signal)
     if name is None:
@@ -38,14 +38,14 @@ def ended(exit_code: int) -> str:
 
 
 def line_range(lines: str, total: int | None) -> str:
-    """Which lines a result has, and of how many; empty where it has all, or nobody said which."""
+    """Return the lines that a result has, and of how many; empty if it has all, or if unknown."""
     if not lines:
         return ""
     return f"lines {lines}" if total is None else f"lines {lines} of {total}"
 
 
 def extent(size: int, lines: int | None) -> str:
-    """How large the result is, in bytes and, where they were counted, lines."""
+    """Return the size of the result in bytes and, if they were counted, lines."""
     if lines is None:
         return f"{size} bytes"
     return f"{lines} line{'' if lines == 1 else 's'}, {size} bytes"
@@ -91,9 +91,9 @@ def digest_text(call: Call, facts: Facts | None, stripped: Stripped) -> str | No
 
 
 def stand_in(call: Call, facts: Facts | None, stripped: Stripped) -> str | None:
-    """One line of fewer bytes than the result has: how it ended and as much of what is known as there is room for.
+    """Return one line of fewer bytes than the result: how it ended and as many known facts as fit.
 
-    None where not even how it ended is shorter: then the result stays. Secrets are taken out of what `facts` say.
+    None if not even the status is shorter: then the result stays. Secrets are removed from `facts`.
     """
     line = status(call.name, is_error=stripped.is_error)
     left = (stripped.size if stripped.room is None else stripped.room) - 1 - _bytes(line)
@@ -110,7 +110,7 @@ def stand_in(call: Call, facts: Facts | None, stripped: Stripped) -> str | None:
 
 
 def _parts(facts: Facts, stripped: Stripped) -> tuple[tuple[int, str], ...]:
-    """What can be said, in the order in which it is said, each with its rank: the lower, the sooner there is room."""
+    """Return the facts in the order of the line, each with its rank: lower ranks get room first."""
     return (
         (3, shown(facts.path, _LONGEST_PATH)),
         (4, shown(facts.url, _LONGEST_PATH)),

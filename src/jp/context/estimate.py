@@ -1,4 +1,4 @@
-"""How many tokens a text is, roughly: no tokenizer is asked, so that every model and an empty network are served."""
+"""Rough estimates of tokens, without a tokenizer: they work for every model and without a network."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _TOKENS_PER_EXTRA_BYTE = 0.375
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of `text`: one for 4 ASCII characters, and what its script takes for any other.
+    """Return the tokens of `text`: one for 4 ASCII characters, and a number that depends on the script for any other.
 
-    Text that is added never makes it less.
+    Adding text never reduces the estimate.
     """
     if text.isascii():
         return round(len(text) / _BYTES_PER_TOKEN)
@@ -51,7 +51,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def estimate_tokens_of_bytes(size: int, chars: int | None = None) -> int:
-    """Tokens of `size` bytes of text that is not at hand; of how many characters, where that is known.
+    """Return the tokens of `size` bytes of text that is not loaded; `chars` is its number of characters, if known.
 
     Characters that take more than one byte cost more than their share.
     """

@@ -19,10 +19,10 @@ LONGEST_ERROR = 200
 LONGEST_MENTION = 240
 
 _BETWEEN_WORDS = "\"'`<>()[]{},;|\\…"
-"""What ends a word, beside white space."""
+"""Characters that end a word, besides white space."""
 
 _ENDINGS = ".:!?*"
-"""What a word that ends a sentence, or stands out in it, ends with."""
+"""Characters at the end of a word that do not belong to it: punctuation and emphasis."""
 
 _ENDS = bytes(code for code in range(0x80) if chr(code).isspace() or chr(code) in _BETWEEN_WORDS)
 _WORD_PER_LINE = bytes.maketrans(_ENDS, b"\n" * len(_ENDS))
@@ -54,10 +54,10 @@ _HINTS_OF_ERRORS = tuple(
         rb"b(?<=traceb)(?<![a-z0-9_]traceb)ac(?:k(?![a-z0-9_])|[\x80-\xff])",
     )
 )
-"""Of text in lower case, what one of these finds stands in every line that tells of an error.
+"""Substrings in lower case; every line that reports an error contains one of them.
 
-In ASCII every such line tells of one. Elsewhere what follows or precedes may be a letter that is none here, as a `k`
-may be the sign for Kelvin.
+In ASCII text every such line is an error. In other text the next character can be a letter that does not count as one
+here, as a `k` can be the sign for Kelvin.
 """
 
 _FORMS_OF_I = ("\u0130".encode(), "\u0131".encode())
@@ -78,7 +78,7 @@ _MOST = {"issues": 120, "commits": 120, "paths": 80, "errors": 40, "urls": 30}
 
 
 def mentions_in(texts: Iterable[str], *, outputs: Iterable[str] = ()) -> Mentions:
-    """The index of `texts` and of `outputs`, of tools, all redacted; only in those are lines that tell of errors."""
+    """Return the index of `texts` and of tools' `outputs`, all redacted; only outputs are searched for error lines."""
     printed = [_encoded(text) for text in outputs]
     errors: Counter[str] = Counter()
     for line, count in _error_lines(printed):
@@ -93,14 +93,14 @@ def mentions_in(texts: Iterable[str], *, outputs: Iterable[str] = ()) -> Mention
 
 
 def words_in(text: str) -> list[str]:
-    """The words of `text`, without quotes, brackets and the like."""
+    """Return the words of `text`, without quotes, brackets and the like."""
     for separator in _BETWEEN_WORDS:
         text = text.replace(separator, " ")
     return text.split()
 
 
 def classified(word: str) -> tuple[str, str]:
-    """The class of a word and what of it counts: a path without its line; two empty strings where it has no class."""
+    """Return the class of a word and the part that counts, a path without its line; else two empty strings."""
     value = word.rstrip(_ENDINGS)
     if len(value) > LONGEST_MENTION:
         return "", ""
@@ -112,7 +112,7 @@ def classified(word: str) -> tuple[str, str]:
 
 
 def within(classes: Mapping[str, Sequence[str]], limit: int = INDEX_LIMIT) -> Mentions:
-    """An index of at most `limit` characters: each class within its number, the longest class giving way first."""
+    """Return an index of at most `limit` characters: each class within its number, the longest class is cut first."""
     kept = {name: list(texts[: _MOST[name]]) for name, texts in classes.items()}
     sizes = {name: sum(len(text) + 1 for text in texts) for name, texts in kept.items()}
     while sum(sizes.values()) > limit:
@@ -130,7 +130,7 @@ def _decoded(raw: bytes) -> str:
 
 
 def _telling_words(texts: Iterable[bytes]) -> Iterator[tuple[str, int]]:
-    """The words of all `texts` that may have a class, and how often each stands there; some of them more than once."""
+    """Yield the words of all `texts` that can have a class, with their counts; some more than once."""
     counts = Counter[bytes](_TOLD_APART.findall(b"\n".join(texts).translate(_WORD_PER_LINE)))
     for word in _TELLING.findall(b"\n".join(counts)):
         whole = _decoded(word)
@@ -139,9 +139,9 @@ def _telling_words(texts: Iterable[bytes]) -> Iterator[tuple[str, int]]:
 
 
 def _error_lines(texts: Iterable[bytes]) -> Iterator[tuple[str, int]]:
-    """The lines of all `texts` that tell of errors, and how often each stands there; some of them more than once.
+    """Yield the lines of all `texts` that report errors, with their counts; some more than once.
 
-    The pattern is slow, so it only sees lines of which a hint does not say enough.
+    The pattern is slow, so it only reads lines for which the hints are not enough.
     """
     counts = Counter(chain.from_iterable(map(_lines_with_hints, texts)))
     for raw, count in counts.items():
@@ -177,7 +177,7 @@ def _with_slash(value: str) -> tuple[str, str]:
 
 
 def _is_path(text: str) -> bool:
-    """Whether `text` reads as a path; two words with a slash between them are none."""
+    """Return whether `text` reads as a path; two words with a slash between them are not one."""
     return _PATH.fullmatch(text) is not None and ("." in text or text[0] in "/~" or text.count("/") > 1)
 
 
@@ -204,7 +204,7 @@ _WRONG = (
     "no such",
     "cannot ",
 )
-"""What lines say that name a failure. It decides which lines are shown, and nothing else."""
+"""Words in lines that name a failure. They only decide which lines are shown."""
 
 _FAILED_TEST = re.compile(
     r"^(?:FAILED |[ \t]*--- FAIL: |not ok |[ \t]*[✕✗\u00d7] |test [^\n]{1,200} \.\.\. FAILED|[ \t]*FAIL[:! \t])[^\n]*",
@@ -254,7 +254,7 @@ _SAYS_NOTHING = " \t\r\n`~-=_*#+|<>/(){}[],;"
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
-    """What an output says of itself: an exit code, where one stands at its beginning or end, and lines of evidence."""
+    """Facts that an output contains: an exit code at its beginning or end, and lines of evidence."""
 
     exit_code: int | None = None
     lines: tuple[str, ...] = ()
@@ -365,7 +365,7 @@ def _within(lines: Iterable[str], limit: int) -> tuple[str, ...]:
 
 
 def outcome_lines(text: str) -> tuple[str, ...]:
-    """Of what a command printed: the first and the last error, failed tests, and the last line; in their order."""
+    """Return lines of a command's output: the first and the last error, failed tests, and the last line; in order."""
     lowered = lowered_ascii(text)
     found = [(lowered.find(word), word) for word in _WRONG]
     firsts = [at for at, _ in found if at >= 0]
@@ -375,19 +375,19 @@ def outcome_lines(text: str) -> tuple[str, ...]:
 
 
 def first_error(text: str) -> str:
-    """The first line that names a failure; empty where none does."""
+    """Return the first line that names a failure; empty if there is none."""
     lowered = lowered_ascii(text)
     places = [at for at in (lowered.find(word) for word in _WRONG) if at >= 0]
     return "".join(_lines_at(text, [min(places)])) if places else ""
 
 
 def first_and_last(text: str) -> tuple[str, ...]:
-    """The first and the last line of `text` that say something."""
+    """Return the first and the last line of `text` that are not empty of content."""
     return _lines_at(text, [len(text) - len(text.lstrip()), _last_place(text)])
 
 
 def matches(text: str, limit: int, most: int = 3) -> tuple[str, ...]:
-    """The first lines of the form `path:line`, each of at most `limit` characters."""
+    """Return the first lines of the form `path:line`, each of at most `limit` characters."""
     found: list[str] = []
     for match in _MATCH.finditer(text):
         line = _line_at(text, match.start())
@@ -413,14 +413,14 @@ def _last_place(text: str) -> int:
 
 
 def _lines_at(text: str, places: Iterable[int]) -> tuple[str, ...]:
-    """The lines in which these places lie, each once, in their order; those that say nothing left out."""
+    """Return the lines at these places, each once, in order, without lines that have no content."""
     starts = sorted({text.rfind("\n", 0, place) + 1 for place in places})
     lines = (_line_at(text, start) for start in starts)
     return tuple(dict.fromkeys(line for line in lines if line and not _is_armour(line)))[:MOST_LINES]
 
 
 def _is_armour(line: str) -> bool:
-    """Whether `line` ends with what a line in the middle of a key looks like, which nothing around it gives away."""
+    """Return whether `line` ends like a line in the middle of a key, which nothing around it reveals."""
     word = line.rpartition(" ")[2].rpartition(":")[2]
     return _ARMOUR.fullmatch(word) is not None and not word.islower() and not word.isupper()
 

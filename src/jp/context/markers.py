@@ -14,10 +14,10 @@ SHORTEST = 8
 
 
 class Artifacts(Protocol):
-    """Where a host keeps the originals of what is left out."""
+    """A host's storage for the originals of removed content."""
 
     def handle(self, sha256: str) -> str:
-        """The handle of the content with this checksum; nothing is stored yet."""
+        """Return the handle of the content with this checksum; nothing is stored yet."""
         ...
 
     def keep(self, content: str) -> str:
@@ -25,12 +25,12 @@ class Artifacts(Protocol):
         ...
 
     def recall(self, handle: str) -> str | None:
-        """What was kept under `handle`, exactly; None where there is no such thing."""
+        """Return the exact content kept under `handle`; None if there is none."""
         ...
 
 
 def checksum_of(content: str | bytes) -> str:
-    """The sha256 of raw content in hexadecimal digits; of text, of its UTF-8.
+    """Return the sha256 of raw content in hexadecimal digits; of text, of its UTF-8.
 
     Half of a surrogate pair, which JSON can spell and UTF-8 cannot, counts as the three bytes that it would have.
     """
@@ -39,9 +39,9 @@ def checksum_of(content: str | bytes) -> str:
 
 
 def assign_handles(checksums: Iterable[str]) -> dict[str, str]:
-    """The checksum for each handle of a conversation whose contents were first met in this order.
+    """Return the checksum for each handle of a conversation whose contents were first met in this order.
 
-    Each gets the shortest beginning that no earlier one shares; so nothing that comes later changes a handle.
+    Each handle is the shortest beginning that no earlier one shares; so later contents change no handle.
     """
     assigned: dict[str, str] = {}
     alike: dict[str, list[str]] = {}
@@ -54,9 +54,9 @@ def assign_handles(checksums: Iterable[str]) -> dict[str, str]:
 
 
 def look_up(handle: str, assigned: Mapping[str, str]) -> str | None:
-    """The checksum that `handle` names: as it was assigned, or as the beginning of only one, in either case of letters.
+    """Return the checksum that `handle` names: as assigned, or as the beginning of only one, in upper or lower case.
 
-    None for what names nothing, or several.
+    None if it names no checksum, or several.
     """
     wanted = handle.lower()
     if wanted in assigned:
@@ -104,19 +104,19 @@ class Cutter(msgspec.Struct, frozen=True):
 
 
 def marker(nonce: str, handle: str, omitted: int) -> str:
-    """What stands for `omitted` characters of the text that `handle` recalls. ASCII, and never escaped in JSON."""
+    """Return the marker for `omitted` characters of the text that `handle` recalls. ASCII, never escaped in JSON."""
     return f"[[cut:{nonce}:{handle}:+{omitted}]]"
 
 
 def shortest_limit(nonce: str) -> int:
-    """To how many characters a text can be cut at least: a marker has to fit, with a handle that had to be longer."""
+    """Return the least limit to which a text can be cut: a marker with a long handle has to fit."""
     return _FRAME + len(nonce) + 2 * SHORTEST + _DIGITS_OF_A_COUNT
 
 
 def bounded(text: str, limit: int, cutter: Cutter) -> str:
-    """`text` in at most `limit` characters: itself where it fits, else its beginning and end, and a marker between.
+    """Return `text` in at most `limit` characters: itself if it fits, else its beginning and end, and a marker between.
 
-    Where the limit is too small for a marker, the text gets as long as one. The original is kept.
+    If the limit is too small for a marker, the text gets as long as one. The original is kept.
     """
     limit = max(limit, shortest_limit(cutter.nonce))
     if len(text) <= limit:
@@ -134,15 +134,15 @@ def bounded(text: str, limit: int, cutter: Cutter) -> str:
 
 
 def contains_marker(text: str, nonce: str) -> bool:
-    """Whether `text` has a marker of this conversation in it, or what is left of one: its nonce.
+    """Return whether `text` contains a marker of this conversation, or the rest of one: its nonce.
 
-    For the raw arguments of a new call, JSON or not, before it runs. Letters that JSON spells by number count.
+    It is for the raw arguments of a new call, JSON or not, before it runs. Letters that JSON escapes count.
     """
     return any(nonce in spelling for spelling in _spellings(text))
 
 
 def marked_handles(text: str, nonce: str) -> tuple[str, ...]:
-    """The handles in the markers in `text`, each once, in order: what has to be recalled first."""
+    """Return the handles in the markers in `text`, each once, in order: they have to be recalled first."""
     pattern = re.compile(rf"\[\[cut:{re.escape(nonce)}:([0-9a-f]{{{SHORTEST},64}}):")
     return tuple(dict.fromkeys(handle for spelling in _spellings(text) for handle in pattern.findall(spelling)))
 
@@ -168,14 +168,17 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def page_of_bytes(data: bytes, offset: int, *, most: int = PAGE_BYTES) -> Page:
-    """At most `most` bytes from `offset` on, which is at most the length of `data`."""
+    """Return at most `most` bytes from `offset` on, which is at most the length of `data`.
+
+    A page ends at the end of a line, or inside a line that is longer than a page; never inside a character.
+    """
     return _page(data, offset, min(offset + most, len(data)))
 
 
 def page_of_text(data: bytes, offset: int, *, lines: int | None = None, most: int = PAGE_BYTES) -> Page:
-    """At most `most` bytes of UTF-8, and at most so many `lines`, from the character on in which byte `offset` stands.
+    """Return at most `most` bytes of UTF-8, and at most `lines` lines, from the character that contains byte `offset`.
 
-    It ends with a line, and inside of one only where that is longer than a page; never inside a character.
+    A page ends at the end of a line, or inside a line that is longer than a page; never inside a character.
     """
     start = _begin_of_character(data, offset)
     end = min(start + max(most, 4), len(data))

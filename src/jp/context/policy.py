@@ -1,4 +1,4 @@
-"""When to compact, and what to do when a summary fails."""
+"""Decides when compaction is due, and how to react to failed summaries."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Reason = Literal["threshold", "hard_limit", "provider_overflow"]
 """`hard_limit`: the next request would not fit. `provider_overflow`: the provider said so."""
 
 Obstacle = Literal["below", "cooldown", "blocked_thrash", "infeasible", "min_reclaim"]
-"""`below`: there is no reason. `cooldown`: it was tried and failed a moment ago. `blocked_thrash`: it was tried again
-and again without effect. `infeasible`: there is nothing to leave out. `min_reclaim`: there is too little of it.
+"""`below`: it is not due. `cooldown`: it failed a moment ago. `blocked_thrash`: it failed to free enough several times.
+`infeasible`: nothing can be removed. `min_reclaim`: too little can be removed.
 """
 
 
@@ -34,7 +34,7 @@ class Numbers(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
-    """What else the host knows.
+    """Further facts from the host.
 
     `has_overflowed`: the provider refused the request as too long. `is_cooling` and `is_blocked`: see `Obstacle`.
     """
@@ -45,14 +45,14 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Triggered(msgspec.Struct, frozen=True, kw_only=True, tag_field="verdict", tag="triggered"):
-    """Something is to be left out."""
+    """Compaction is due."""
 
     reason: Reason
     numbers: Numbers
 
 
 class NotTriggered(msgspec.Struct, frozen=True, kw_only=True, tag_field="verdict", tag="not_triggered"):
-    """Nothing is to be left out. `reason` is why it would have been, but for the obstacle."""
+    """Compaction is not due. `reason` is the reason for which it would be, without the obstacle."""
 
     because: Obstacle
     numbers: Numbers
@@ -65,9 +65,9 @@ _USUAL = Circumstances()
 
 
 def decide(numbers: Numbers, circumstances: Circumstances = _USUAL) -> Verdict:
-    """Whether something is to be left out before the next request, and why or why not.
+    """Return whether compaction is due before the next request, with the reason or the obstacle.
 
-    A request that would not fit is not held up by failures of a moment ago.
+    Recent failures do not prevent it for a request that would not fit.
     """
     reason = _reason(numbers, circumstances)
     if reason is None:
@@ -120,10 +120,11 @@ let pass.
 
 
 class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is remembered of failures. The host stores it and hands it in again.
+    """The record of failures. The host stores it and passes it in again.
 
-    Until `resting_until` nobody is asked, nor with the `refused_configuration`, nor, for a summary that was not worth
-    it, below `growth_needed` tokens and for `suppressed` more triggers. `unreachable` and `timeouts` count in a row.
+    Until `resting_until` no model is asked, nor with the `refused_configuration`, nor, after a summary that freed too
+    little, below `growth_needed` tokens and for `suppressed` more triggers. `unreachable` and `timeouts` count in a
+    row.
     """
 
     resting_until: float = 0.0
@@ -136,10 +137,10 @@ class PolicyState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class SummaryCircumstances(msgspec.Struct, frozen=True, kw_only=True):
-    """What the host knows when a trigger fires.
+    """The host's facts at a trigger.
 
-    `configuration` names how its provider is set up, such as a checksum of the settings; `used` are the tokens of the
-    transcript.
+    `configuration` identifies the setup of its provider, such as a checksum of the settings; `used` are the tokens of
+    the transcript.
     """
 
     now: float
@@ -148,14 +149,14 @@ class SummaryCircumstances(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Permission(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether to try, and the state to store."""
+    """A verdict, and the state to store."""
 
     verdict: SummaryVerdict
     state: PolicyState
 
 
 def may_summarise(state: PolicyState, at: SummaryCircumstances) -> Permission:
-    """Whether a summary may be tried at this trigger. Triggers that pass count: call it once for each."""
+    """Return whether to try a summary at this trigger. Skipped triggers count: call it once for each."""
     if state.suppressed:
         return Permission(verdict="strikes", state=replace(state, suppressed=state.suppressed - 1))
     if state.growth_needed and at.used < state.growth_needed:
@@ -164,7 +165,7 @@ def may_summarise(state: PolicyState, at: SummaryCircumstances) -> Permission:
 
 
 def may_ask(state: PolicyState, at: SummaryCircumstances) -> SummaryVerdict:
-    """Whether the provider may be asked, whatever earlier summaries were worth.
+    """Return whether to ask the provider, regardless of the worth of earlier summaries.
 
     A clock that was set back by more than the longest rest ends the rest.
     """
@@ -174,7 +175,7 @@ def may_ask(state: PolicyState, at: SummaryCircumstances) -> SummaryVerdict:
 
 
 def after_failure(state: PolicyState, kind: ErrorKind, at: SummaryCircumstances) -> PolicyState:
-    """The state after a trigger that ended with an error of this `kind`."""
+    """Return the state after a trigger that ended with an error of this `kind`."""
     match kind:
         case "auth" | "permission" | "quota":
             return replace(state, refused_configuration=at.configuration)
@@ -193,19 +194,19 @@ def after_failure(state: PolicyState, kind: ErrorKind, at: SummaryCircumstances)
 
 
 def after_answer(state: PolicyState) -> PolicyState:
-    """The state after the provider answered as it should: what was remembered of it is forgotten."""
+    """Return the state after a valid answer of the provider, whose failures are forgotten."""
     return replace(state, refused_configuration="", unreachable=0, timeouts=0, resting_until=0.0)
 
 
 def after_success(state: PolicyState) -> PolicyState:
-    """The state after a summary that was worth it."""
+    """Return the state after a summary that freed enough."""
     return replace(state, strikes=0, growth_needed=0, suppressed=0)
 
 
 def after_ineffective(state: PolicyState, at: SummaryCircumstances) -> PolicyState:
-    """The state after a summary that was not worth it: there has to be a tenth more before the next one.
+    """Return the state after a summary that freed too little: the next one needs a tenth more tokens.
 
-    After two in a row the next ten triggers pass as well.
+    After two in a row the next ten triggers are skipped as well.
     """
     strikes = state.strikes + 1
     return replace(

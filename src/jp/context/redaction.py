@@ -29,7 +29,7 @@ _SIGNS = (
 """Parts of everything that is found in words shorter than `_SHORTEST_KEY`: what names a secret, or takes one."""
 
 _NEEDED = re.compile(r"[0-9=:>-]")
-"""What every secret has in it or beside it."""
+"""Characters that every secret contains or is next to."""
 
 
 class Redacted(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Redacted(msgspec.Struct, frozen=True):
 
 
 def redact(text: str) -> Redacted:
-    """`text` with `[redacted:KIND]` in place of each secret; nothing else changes. Again, it finds nothing."""
+    """Return `text` with `[redacted:KIND]` in place of each secret and no other change. A second pass finds nothing."""
     spans = secrets_in(text)
     if not spans:
         return Redacted(text)
@@ -62,7 +62,7 @@ def secrets_in(text: str) -> list[Span]:
 
 
 def redacted(text: str, known: dict[str, str]) -> str:
-    """The text of `redact`: as `known` has it, or learns it now."""
+    """Return the text of `redact`, from `known` if it is there; else add it."""
     found = known.get(text)
     if found is None:
         found = known[text] = redact(text).text
@@ -70,7 +70,7 @@ def redacted(text: str, known: dict[str, str]) -> str:
 
 
 def has_no_sign(text: str) -> bool:
-    """Whether nothing in `text` can be a secret, found without what takes milliseconds to prepare."""
+    """Return whether `text` certainly has no secret, without the patterns that take milliseconds to compile."""
     words = text.split()
     lowered = " ".join(words).lower()
     if any(sign in lowered for sign in _SIGNS):
@@ -93,9 +93,9 @@ _TAIL_SHARE = 4
 
 
 def without_secrets(original: str, known: dict[str, str] | None = None) -> str:
-    """`original` as it may be written anew: no secrets, and no halves of surrogate pairs, which no file takes.
+    """Return `original` in a writable form: no secrets, and no halves of surrogate pairs, which no file accepts.
 
-    `known` is what `jp.context.redaction.redacted` remembers.
+    `known` is the cache of `jp.context.redaction.redacted`.
     """
     text = redacted(original, {} if known is None else known)
     if text.isascii():
@@ -108,9 +108,9 @@ def without_secrets(original: str, known: dict[str, str] | None = None) -> str:
 
 
 def excerpt(original: str, limit: int, cutter: Cutter) -> str:
-    """`original` without its secrets in at most `limit` characters; its marker's handle recalls the original itself.
+    """Return `original` without its secrets in at most `limit` characters; the marker's handle recalls the original.
 
-    Where the limit is too small for a marker, the excerpt gets as long as one.
+    If the limit is too small for a marker, the excerpt gets as long as one.
     """
     text = without_secrets(original, cutter.known)
     if len(text) <= limit:
@@ -126,7 +126,7 @@ def excerpt(original: str, limit: int, cutter: Cutter) -> str:
 
 
 def cut_plainly(text: str, limit: int) -> str:
-    """The beginning and end of `text`, with a note between; at most `NOTE` characters more than `limit`."""
+    """Return the beginning and end of `text`, with a note between; at most `NOTE` characters more than `limit`."""
     if len(text) <= limit:
         return text
     head = limit * _HEAD_SHARE // _TAIL_SHARE

@@ -18,9 +18,9 @@ _TELLING = (
     r"ss(?:(?<=pass)|(?<=sess)ion)",
     r"g(?<=sig)(?:nature)?(?==)",
 )
-"""What says of a name that its value may be a secret, from a letter on that is rare.
+"""Patterns of names whose values may be secrets, each from a rare letter on.
 
-A pattern that begins with one certain letter is searched for many times as fast as one that may begin with several.
+A search for a pattern that begins with one certain letter is many times as fast as for one that begins with several.
 """
 
 _KEY, _PWD, _AUTH, _CRED, _PASS, _SIG = (
@@ -73,14 +73,14 @@ _HARMLESS = re.compile(
 _CODE = re.compile(r"[({\[&*!]|[A-Za-z_][\w.]*+(?:[(\[]|[!?](?:[(\[.]|\Z)|\|[A-Za-z_|]|::|->|=>)")
 _PATH_OF_NAMES = re.compile(r"(?:[A-Za-z_]+\.)*(?P<last>[A-Za-z_]+)")
 _IDENTIFIES = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|20[0-9]{2}-[01][0-9]-.*", re.DOTALL)
-"""What sessions are called in logs, and by which nobody gets into one."""
+"""Names of sessions in logs, which give access to nothing."""
 
 _WORDS = re.compile(r"[A-Za-z]?[a-z]*+(?:[-_ ./:][A-Za-z]?[a-z]*+)*")
-"""What no key and no token is: plain words."""
+"""Plain words, which are never keys or tokens."""
 
 _MARKER = re.compile(r"\[redacted:[a-z-]+\]")
 _ELLIPSIS = re.compile(r"\S{0,16}(?:\.\.\.|\u2026|x{4,}|X{4,}|\*{3,})")
-"""What stands for a secret in documentation."""
+"""Placeholders of secrets in documentation."""
 
 _SAID = re.compile(r"[\"'`\\]{0,16}(?P<value>[^\s\"'`\\,;&<>(){}\[\]]{6,512})")
 _PROSE_KEY = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])(?:[A-Za-z0-9_~+=.-]{16,}|[A-Za-z0-9+/=]{32,})")
@@ -90,7 +90,7 @@ _METHOD = re.compile(
     r"|[0-9a-f]{40}|.*\.[A-Za-z]{1,4}|20[0-9]{2}-.*",
     re.IGNORECASE,
 )
-"""What a password or a token is said to be, or to lie in: an encoding, a version, a file."""
+"""Values that describe a password or a token: an encoding, a version, a file."""
 _SETTING = re.compile(r"[a-z_]{5,}(?:\.[a-z_-]+[0-9]{0,3})+")
 """The path of a setting, which prose calls a key and which is no secret."""
 
@@ -118,7 +118,7 @@ _OPAQUE = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9_~+=:.|-]
 
 
 def assigned(runs: Runs, lowered: str) -> list[Span]:
-    """The secrets in a text that a name before them gives away, in any order; they may overlap."""
+    """Return the secrets in a text that the name before them reveals, in any order; they can overlap."""
     names = [*_KEY(lowered), *_PWD(lowered), *_AUTH(lowered), *_CRED(lowered), *_PASS(lowered), *_SIG(lowered)]
     has_pairs = "value" in lowered
     if not names and not has_pairs:
@@ -128,7 +128,7 @@ def assigned(runs: Runs, lowered: str) -> list[Span]:
 
 
 def _in_order(names: list[re.Match[str]]) -> list[re.Match[str]]:
-    """`names` in the order of the text; of those that end alike, the longest."""
+    """Return `names` in the order of the text; of those with the same end, the longest."""
     backwards = sorted(names, key=_start, reverse=True)
     return list({match.start("close"): match for match in backwards}.values())[::-1]
 
@@ -141,7 +141,7 @@ _SEPARATORS = " \t;,"
 
 
 class Runs:
-    """Where runs of characters end. Each is read once, however many names stand in it."""
+    """The ends of runs of characters. Each run is read once, however many names are in it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -161,7 +161,7 @@ class Runs:
 
 
 def lowered_ascii(text: str) -> str:
-    """`text` with its ASCII letters in lower case; every character keeps its place."""
+    """Return `text` with its ASCII letters in lower case; every character keeps its place."""
     if text.isascii():
         return text.lower()
     return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
@@ -195,7 +195,7 @@ def _after_name(runs: Runs, found: re.Match[str]) -> Iterator[Span]:
 
 
 def _said(text: str, start: int, name: str, at: int) -> Iterator[Span]:
-    """`password X`, `the api key is X`: a value that looks like one, after a word that says so."""
+    """Find `password X`, `the api key is X`: a value that looks like one, after a word for it."""
     known = sensitive(name)
     if known is not None and not known.certain:
         word = _WORD_BEFORE.search(text, max(start - 21, 0), start)
@@ -212,7 +212,7 @@ def _said(text: str, start: int, name: str, at: int) -> Iterator[Span]:
 
 
 def _nested(runs: Runs, at: int, known: Sensitive) -> Iterator[Span]:
-    """`"tokens": {"name": {"value": "X"}}`: each string in it that looks like a secret."""
+    """Find `"tokens": {"name": {"value": "X"}}`: each string in it that looks like a secret."""
     text, depth, end = runs.text, 0, at
     for brace in _BRACES.finditer(text, at, at + _NESTED_REACH):
         depth += 1 if brace[0] in "{[" else -1
@@ -226,7 +226,7 @@ def _nested(runs: Runs, at: int, known: Sensitive) -> Iterator[Span]:
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """How a value without quotes is assigned: after which name, by what, and whether the name starts its line."""
+    """The assignment of a value without quotes: after which name, by what, and whether the name starts its line."""
 
     name: str
     operator: str
@@ -257,7 +257,7 @@ def _bare(runs: Runs, at: int, known: Sensitive, place: _Place) -> Iterator[Span
 
 
 def quoted(runs: Runs, at: int, known: Sensitive) -> Iterator[Span]:
-    """What is secret of the string, the list or the object at `at`, whose name says what `known` is."""
+    """Find the secrets in the string, the list or the object at `at`, whose name implies `known`."""
     text = runs.text
     quote = QUOTE.match(text, at)
     if quote:
@@ -272,7 +272,7 @@ def quoted(runs: Runs, at: int, known: Sensitive) -> Iterator[Span]:
 
 
 def judged(text: str, value: tuple[int, int], known: Sensitive, *, bare: bool) -> Iterator[Span]:
-    """The value from one place to another, if it is a secret."""
+    """Yield the value from one place to another, if it is a secret."""
     start, end = value
     scheme = _SCHEME.match(text, start, end) if known.kind == "authorization" else None
     start = scheme.end() if scheme else start
@@ -293,7 +293,7 @@ def judged(text: str, value: tuple[int, int], known: Sensitive, *, bare: bool) -
 
 
 def _is_code(value: str) -> bool:
-    """Whether a value without quotes is an expression: a call, or a variable that is itself named like a secret."""
+    """Return whether a value without quotes is an expression: a call, or a variable with the name of a secret."""
     if _CODE.match(value):
         return True
     path = _PATH_OF_NAMES.fullmatch(value)
@@ -301,10 +301,10 @@ def _is_code(value: str) -> bool:
 
 
 def _closing(text: str, quote: re.Match[str]) -> int:
-    """Where the string ends that `quote` opened; at the end of its line if nothing closes it.
+    """Return the end of the string that `quote` opened: the end of its line if nothing closes it.
 
-    In a string that is itself quoted `n` times over, each quote has 2^n - 1 backslashes before it, and what is escaped
-    in it has twice as many and one.
+    In a string that is itself quoted `n` times over, each quote has 2^n - 1 backslashes before it, and escaped
+    characters in it have twice as many and one.
     """
     start, depth = quote.end(), len(quote[1])
     at = text.find(quote[2], start)
@@ -337,7 +337,7 @@ def _name_at(text: str, found: re.Match[str]) -> tuple[int, int]:
 
 
 def _pairs(runs: Runs, lowered: str) -> Iterator[Span]:
-    """`{"name": "API_KEY", "value": "…"}`, in either order."""
+    """Find `{"name": "API_KEY", "value": "…"}`, in either order."""
     text = runs.text
     for found in _PAIR.finditer(lowered):
         at = found.end()
@@ -388,18 +388,18 @@ _LOGINS = {"user": "u", "proxy-user": "u", "cookie": "b"}
 
 _REACH = 240
 _NO_SECRET = re.compile(r"[$<{%\[].*|[*.x]+|-.*|[0-9]{1,5}", re.DOTALL)
-"""What a command line has in a secret's place: variables, templates, other options."""
+"""Words of a command line in the place of a secret: variables, templates, other options."""
 
 _ENCODED = re.compile(r"%(?:3[AaDd]|40|2[0256])")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _RUN = re.compile(r"[^\s\"'<>\\`]*+")
 _LONGEST_RUN = 4_000
 _DEEPEST = 2
-"""How often words are decoded that are percent-encoded: an address in an address in an address."""
+"""Number of times that percent-encoded words are decoded: an address in an address in an address."""
 
 
 def find_secrets(text: str) -> list[Span]:
-    """The secrets in `text`, in their order; none overlap."""
+    """Return the secrets in `text`, in order; none overlap."""
     found = _found(text, _DEEPEST)
     return _merged(sorted(found)) if found else found
 
@@ -414,7 +414,7 @@ def _found(text: str, depth: int) -> list[Span]:
 
 
 def _percent_encoded(text: str, depth: int) -> Iterator[Span]:
-    """What is found in the words that are percent-encoded once these are decoded."""
+    """Find secrets in percent-encoded words after decoding them."""
     done = 0
     for hit in _ENCODED.finditer(text):
         if hit.start() < done:
@@ -431,7 +431,7 @@ def _percent_encoded(text: str, depth: int) -> Iterator[Span]:
 
 
 def _in_commands(runs: Runs) -> Iterator[Span]:
-    """The secrets in options; they may overlap."""
+    """Find the secrets in options; they can overlap."""
     text = runs.text
     for found in _OPTION(text):
         name = found["name"]
@@ -469,7 +469,7 @@ def _of_command(text: str, found: re.Match[str], short: str | None) -> Iterator[
 
 
 def _merged(spans: list[Span]) -> list[Span]:
-    """Of spans that overlap one, with the kind of the first; there is at least one, and they are in order."""
+    """Join overlapping spans, with the kind of the first. `spans` are in order, and there is at least one."""
     merged = [spans[0]]
     for span in spans[1:]:
         last = merged[-1]

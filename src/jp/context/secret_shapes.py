@@ -12,13 +12,13 @@ import msgspec
 SecretKind = Literal[
     "api-key", "authorization", "cookie", "credential", "key", "password", "private-key", "secret", "session", "token"
 ]
-"""What a value is, as the marker in its place says."""
+"""The kind of a secret, which the marker in its place names."""
 
 LONGEST_NAME = 64
 
 
 class Sensitive(msgspec.Struct, frozen=True):
-    """What a name promises. `certain` is False where the name alone is a word of everyday prose and code."""
+    """The kind of value that a name implies. `certain` is False for names that are also words of prose and code."""
 
     kind: SecretKind
     certain: bool = True
@@ -63,13 +63,13 @@ _DESCRIBES = _words("""
     handler helper in index len length limit limits manager max method min mode name param path pattern policy
     provider regex required reset size status store tag tags timeout ttl type uri url usage used variable
 """)
-"""What a name ends with whose value is not the secret and only about it."""
+"""Endings of names whose value is not the secret but describes it."""
 
 _COUNTED = _words("""
     avg average budget cached completion context input max maximum mean min minimum n num number output prompt
     reasoning remaining thinking total used
 """)
-"""What stands before tokens that are counted and not kept secret."""
+"""Words before tokens that are counted, not secret."""
 
 _HARMLESS_TOKENS = _words("""
     bos continuation end eos mask next pad page special start stop unk
@@ -86,7 +86,7 @@ _WORDS_IN_KEY = _words("""
 
 @lru_cache(maxsize=4096)
 def sensitive(name: str) -> Sensitive | None:
-    """What `name` says of its value; None where it promises no secret, as `max_tokens` and `primary_key` do not."""
+    """Return the kind of secret that `name` implies, None for names such as `max_tokens` and `primary_key`."""
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1] in {"value", "val", "raw", "string"}:
         words.pop()
@@ -142,7 +142,8 @@ _ISSUED: dict[str, str] = {
     r"shpat_|shpss_|shpca_|shppa_|do[opr]_v1_": "[A-Fa-f0-9]{16,}",
     r"key-": "[0-9a-f]{32}(?![A-Za-z0-9-])",
 }
-"""What the keys that vendors issue begin with, and what follows. Each beginning ends with one of `-`, `_` and `.`."""
+"""Prefixes of the keys that vendors issue, and the pattern of the rest. Each prefix ends with one of `-`, `_` and `.`.
+"""
 
 _HYPHEN, _UNDERSCORE, _DOT = (
     re.compile(rf"{separator}(?<={before})(?=[A-Za-z0-9_+/-]{{8}})").finditer
@@ -182,7 +183,7 @@ _WEB_TOKEN = re.compile(
 _HOOK = re.compile(
     r"k(?<=hook)(?:s\.slack(?:-gov)?\.com/[a-z]{1,16}/|s/[0-9]{5,}/|\.office\.com/)(?P<secret>[A-Za-z0-9@/_-]{16,})"
 ).finditer
-"""Addresses that anybody may send messages to who knows them."""
+"""Addresses that accept messages from everyone who knows them."""
 
 _DIGIT = re.compile(r"[0-9]")
 _DIGIT_OR_CAPITAL = re.compile(r"[0-9A-Z]")
@@ -204,9 +205,9 @@ _BEARER = re.compile(r"\b[Bb](?:earer|EARER)\s{1,3}([A-Za-z0-9._~+/=-]{8,})")
 
 
 def shapes(text: str, lowered: str) -> list[Span]:
-    """The secrets in `text`, and `lowered`, that are known by their shape, in any order; they may overlap.
+    """Return the secrets in `text`, and `lowered`, that have a known shape, in any order; they can overlap.
 
-    Most texts have none and many are short: what a text without any costs counts.
+    Most texts have none and many are short: this has to be cheap for a text without any.
     """
     found: list[Span] = []
     if hits := [*_HYPHEN(text), *_UNDERSCORE(text), *_DOT(text)]:

@@ -85,17 +85,17 @@ class SummaryRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known without asking: the state of the earlier summary, and what the tools recorded since."""
+    """The facts that need no model: the state of the earlier summary, and the tools' records since."""
 
     previous: SummaryState | None = None
     ledger: Ledger = Ledger()
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """How a summarizer is asked, in one compaction.
+    """The settings of the questions in one compaction.
 
     `fence` are 16 to 64 random letters and digits, new ones for each compaction. `today` is the date as the person
-    would write it, `language` a name such as `German`; without one it is that of the record.
+    would write it, `language` a name such as `German`; if empty, it is that of the record.
     """
 
     fence: str
@@ -113,12 +113,12 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def answer_budget(removed: int) -> int:
-    """How many tokens the account of `removed` tokens should have."""
+    """Return the number of tokens for the account of `removed` tokens."""
     return min(max(removed * _ANSWER_PERCENT // 100, LEAST_ANSWER), MOST_ANSWER)
 
 
 def room_for_record(window: int, known: Known, budget: int) -> int:
-    """How many tokens of messages fit into one question to a model with this `window`; may be negative."""
+    """Return the tokens of messages that fit into one question to a model with this `window`; can be negative."""
     frame = _INSTRUCTIONS + _schema() + _NOBODY
     return window - budget - estimate_tokens(frame + _spelled(known)) - LEAST_ROOM
 
@@ -132,7 +132,7 @@ def build_request(
     place: tuple[int, int] = (0, 1),
     spoke: bool = True,
 ) -> SummaryRequest:
-    """The question about `text`, which is part `place[0]` (0-based) of `place[1]`, all of it redacted already."""
+    """Return the question about `text`, which is part `place[0]` (0-based) of `place[1]`, all redacted already."""
     part, parts = place
     record = "\n".join((asking.fence, fenced(_spelled(known) + text, asking.fence), asking.fence))
     instructions = _INSTRUCTIONS.format(
@@ -159,13 +159,13 @@ def build_request(
 
 
 def repaired(request: SummaryRequest, problem: str) -> SummaryRequest:
-    """`request` once more, after an answer that had this `problem`."""
+    """Return `request` again, after an answer that had this `problem`."""
     note = _REPAIR.format(problem=problem.rstrip("."))
     return msgspec.structs.replace(request, instructions=request.instructions + note, is_repair=True)
 
 
 def fenced(text: str, fence: str) -> str:
-    """`text` in which the fence does not occur: a backslash stands in the middle of each that did."""
+    """Return `text` without the fence: a backslash splits each occurrence."""
     return text.replace(fence, f"{fence[:_ESCAPED_AT]}\\{fence[_ESCAPED_AT:]}")
 
 
@@ -183,7 +183,7 @@ def _schema() -> str:
 
 
 UNSUPPORTED = "(unsupported)"
-"""What a claim becomes in a statement that has to stay."""
+"""Replaces an unsupported claim in a statement that has to stay."""
 
 _NUMBER = re.compile(r"(?<![\w.])[0-9]+(?:[.,][0-9]+)*(?![\w])")
 _DIGITS = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
@@ -229,7 +229,7 @@ class Evidence:
         return self._text.lower()
 
     def bears_out(self, claim: str, kind: str) -> bool:
-        """Whether `claim` stands there: a number as a number, a commit by its beginning, anything else as it is."""
+        """Return whether the evidence contains `claim`: a number as a number, a commit by its beginning, else as is."""
         if kind == "number":
             return not self._numbers.isdisjoint({claim, *_spellings(claim)})
         if kind == "commits":
@@ -243,11 +243,12 @@ class Evidence:
 
 
 def check_claims(account: StructuredSummary, evidence: Evidence) -> Checked:
-    """`account` without what `evidence` does not bear out.
+    """Return `account` without the claims that `evidence` does not contain.
 
-    A requirement stays only if the person said it, word for word. An item of another list goes whole. What has to stay
-    (the goal, the next step, the hypothesis, how to test) keeps its words, with a note in place of the claim. Numbers
-    of one digit are how people count and are not looked up. Where no person spoke, nobody asked for anything.
+    A requirement stays only if the person wrote it, word for word. An item of another list is dropped whole. Statements
+    that have to stay (the goal, the next step, the hypothesis, how to test) keep their words, with a note in place of
+    the claim. Numbers of one digit are how people count and are not checked. If no person wrote anything, there are no
+    requirements.
     """
     gate = _Gate(evidence)
     decisions = gate.items(account.decisions, lambda made: f"{made.what}\n{made.why}")
@@ -274,7 +275,7 @@ def check_claims(account: StructuredSummary, evidence: Evidence) -> Checked:
 
 
 def claims_in(text: str) -> list[tuple[str, str]]:
-    """The claims in `text`, each with its kind: `number`, or a class of `jp.context.evidence`."""
+    """Return the claims in `text`, each with its kind: `number`, or a class of `jp.context.evidence`."""
     found = [(number, "number") for number in _NUMBER.findall(text) if len(number) > 1]
     for word in words_in(text):
         kind, value = classified(word)
@@ -321,7 +322,7 @@ def _wording(text: str) -> str:
 
 
 def _spellings(number: str) -> tuple[str, ...]:
-    """`number` without what groups its digits."""
+    """Return `number` without the separators between its digits."""
     return (number.replace(",", ""),) if "," in number else ()
 
 
@@ -336,16 +337,15 @@ _REUSED = "Account of the messages that come next, read from them before:\n{acco
 
 
 def summary_limit(window: int) -> int:
-    """How many tokens a summary may have in a conversation with this `window`."""
+    """Return the most tokens of a summary in a conversation with this `window`."""
     return min(max(window, 0) * _LIMIT_PERCENT // 100, _MOST_TOKENS)
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """What the host has decided.
+    """The host's limits.
 
-    `window` is that of the summarizer, `limit` the most tokens that a summary may have, `calls` how often a model is
-    asked for one trigger at most, 0 for nobody. `may_fall_back` says that an error is answered by a summary without a
-    model.
+    `window` is that of the summarizer, `limit` the most tokens of a summary, `calls` the most calls of a model for one
+    trigger, 0 for none. `may_fall_back`: after an error a summary without a model is written.
     """
 
     window: int
@@ -362,7 +362,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of asking, and in how many calls of a model; neither `told` nor `error` where nobody was asked."""
+    """The result of asking, and the number of calls of a model; neither `told` nor `error` if no model was asked."""
 
     told: Told | None = None
     error: SummaryError | None = None
@@ -425,7 +425,7 @@ def _parts(sections: Sequence[Source | StructuredSummary], room: int, calls: int
 
 
 def evidence_of(leaving: Leaving) -> Evidence:
-    """Everything that a model is told about what leaves, before it was shortened."""
+    """Return everything that a model is told about the messages that are removed, before it was shortened."""
     recorded = render_summary(SummaryState(ledger=leaving.computed.ledger), "")
     pieces = leaving.source.pieces
     return Evidence(
@@ -467,7 +467,7 @@ class _Interview:
         return Told(account=account, unsupported=unsupported, is_local=not parts)
 
     def _reply(self, request: SummaryRequest) -> Generator[SummaryRequest, SummaryReply, SummaryReply]:
-        """The answer to `request`; where that cannot be used, the one to asking again."""
+        """Return the answer to `request`; if it is invalid, the answer to a second request."""
         while True:
             reply = yield request
             self.calls += 1

@@ -32,21 +32,21 @@ from jp.context.summary_source import (
 from jp.context.types import Call, Message, StoredBlock, Transcript, texts_of
 
 VERSION = 1
-"""What `meta.digested` has on a summary's message. A summary of another version is recognised and not read."""
+"""The value of `meta.digested` on a summary's message. A summary of another version is recognized and not read."""
 
 
 class Recallable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Something left out, and the handle that recalls it."""
+    """A removed content, and the handle that recalls it."""
 
     handle: str
     what: str
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Where a summary comes from.
+    """The origin of a summary.
 
-    `is_local` says that at least a part of it was made without a model. `unsupported` counts what a model claimed and
-    nothing bears out.
+    `is_local`: at least a part of it was written without a model. `unsupported` counts a model's claims without
+    evidence.
     """
 
     is_local: bool = False
@@ -87,7 +87,7 @@ _INDENT = "  "
 _COLON = ": "
 
 _Plain = dict[str, Any]
-"""What msgspec makes of a Struct: members by name."""
+"""A Struct as msgspec converts it: members by name."""
 
 _ABOUT = "About this record"
 _TITLES: tuple[tuple[str, str], ...] = (
@@ -136,17 +136,17 @@ _PARTS = {title: attrgetter(path) for title, path in _TITLES}
 
 
 def opening(nonce: str) -> str:
-    """The first line of a summary."""
+    """Return the first line of a summary."""
     return f"[[summary:{nonce}:v{VERSION}]]"
 
 
 def closing(nonce: str) -> str:
-    """The last line of a summary."""
+    """Return the last line of a summary."""
     return f"[[/summary:{nonce}]]"
 
 
 def render_summary(state: SummaryState, nonce: str) -> str:
-    """The text of `state`, in which empty parts do not appear."""
+    """Return the text of `state`, without empty parts."""
     return Renderer(nonce).text(state)
 
 
@@ -158,13 +158,13 @@ class Renderer:
         self._sections: dict[tuple[str, int], tuple[object, str]] = {}
 
     def text(self, state: SummaryState) -> str:
-        """The text of `state`, in which empty parts do not appear."""
+        """Return the text of `state`, without empty parts."""
         notes = (PREFACE, LOCAL_NOTE) if state.provenance.is_local else (PREFACE,)
         body = (self._section(title, get(state)) for title, get in _PARTS.items())
         return "\n".join((opening(self._nonce), *notes, *filter(None, body), closing(self._nonce)))
 
     def _section(self, title: str, value: object) -> str:
-        """The section is kept with its value, so that no other one gets that's identity."""
+        """Return the text of a section, cached with its value, so that no other value gets that identity."""
         key = title, id(value)
         if key not in self._sections:
             lines = _section(title, msgspec.to_builtins(value)) if value else ()
@@ -173,7 +173,7 @@ class Renderer:
 
 
 def escaped(text: str) -> str:
-    """`text` with nothing in it that begins a marker of a summary."""
+    """Return `text` without anything that begins a marker of a summary."""
     return _FAMILY.sub(r"\1\\\2\3", text) if "[[" in text else text
 
 
@@ -209,9 +209,9 @@ _EVICTED_LABEL = 60
 
 
 class Computed(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the messages that leave without asking anybody, all of it redacted.
+    """The facts about the removed messages that need no model, all redacted.
 
-    `evicted` are what `spoken` has no room for. `recallable` are contents worth naming, newest last.
+    `evicted` are the messages for which `spoken` has no room. `recallable` are contents worth naming, newest last.
     """
 
     spoken: Spoken = Spoken()
@@ -223,7 +223,7 @@ class Computed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model told of the messages that leave: its account, folded over all parts; all of it unless `is_local`."""
+    """A model's account of the removed messages, folded over all parts; complete unless `is_local`."""
 
     account: StructuredSummary
     unsupported: int = 0
@@ -231,16 +231,16 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fold_summaries(older: StructuredSummary, newer: StructuredSummary) -> StructuredSummary:
-    """`newer`, with the requirements of `older` that it lost, which come first."""
+    """Return `newer`, preceded by the requirements of `older` that it lost."""
     known = {normalised(text) for text in newer.requirements}
     lost = tuple(text for text in older.requirements if normalised(text) not in known)
     return replace(newer, requirements=(*lost, *newer.requirements)) if lost else newer
 
 
 def fold_state(told: Told, computed: Computed, artifacts: Artifacts) -> SummaryState:
-    """The state of a summary; what there is no room for is kept in `artifacts`.
+    """Return the state of a summary; items without room are kept in `artifacts`.
 
-    The model's answers stay in it where no model has accounted for everything.
+    The model's answers stay in it if no model has accounted for everything.
     """
     evicted = tuple(
         Recallable(handle=artifacts.keep(text), what=f"the person: {text[:_EVICTED_LABEL]}")
@@ -263,7 +263,7 @@ _Nested: TypeAlias = "str | dict[str, _Nested] | list[_Nested] | tuple[_Nested, 
 
 
 def without_secrets(account: StructuredSummary) -> StructuredSummary:
-    """`account` with what may be a secret replaced: a model, or an earlier version of jp, may have put one there."""
+    """Return `account` with possible secrets replaced: a model, or an earlier version of jp, can have included one."""
     told: _Nested = msgspec.to_builtins(account)
     clean = _clean(told, {})
     return account if clean == told else msgspec.convert(clean, StructuredSummary)
@@ -280,7 +280,7 @@ def _clean(value: _Nested, known: dict[str, str]) -> _Nested:
 
 
 def within_requirements(state: SummaryState, artifacts: Artifacts, most: int) -> SummaryState:
-    """`state` with its newest `most` requirements; older ones go to `artifacts`, with the handle of those before."""
+    """Return `state` with its newest `most` requirements; older ones go to `artifacts`, with the previous handle."""
     requirements = state.account.requirements
     gone = requirements[: max(len(requirements) - most, 0)]
     if not gone:
@@ -292,7 +292,7 @@ def within_requirements(state: SummaryState, artifacts: Artifacts, most: int) ->
 
 
 def _newest(recallable: Sequence[Recallable]) -> tuple[Recallable, ...]:
-    """The last of each handle, as many as there is room for."""
+    """Return the last of each handle, as many as there is room for."""
     found = {each.handle: each for each in reversed(recallable)}
     return tuple(reversed(list(found.values())[:MOST_RECALLABLE]))
 
@@ -302,9 +302,9 @@ ANSWER_LIMIT = 700
 
 
 def answers_in(messages: Sequence[Message], cutter: Cutter) -> tuple[str, ...]:
-    """The newest visible answers in `messages`, whole as far as there is room for them, oldest first.
+    """Return the newest visible answers in `messages` for which there is room, oldest first.
 
-    Each in at most 700 characters, without secrets.
+    Each has at most 700 characters, without secrets.
     """
     room = ANSWERS_LIMIT
     found: list[str] = []
@@ -322,9 +322,9 @@ _Step = Callable[[SummaryState, Artifacts], SummaryState]
 
 
 def fit_summary(state: SummaryState, limit: int, nonce: str, artifacts: Artifacts) -> SummaryState:
-    """`state` so that its text has at most `limit` tokens, or as few as it can have.
+    """Return `state` shortened to a text of at most `limit` tokens, or to the least that it can have.
 
-    The goal, the next step and the request being worked on always stay. What the person said and required goes to
+    The goal, the next step and the request being worked on always stay. The person's words and requirements go to
     `artifacts`, and a handle stays.
     """
     renderer = Renderer(nonce)
@@ -446,7 +446,7 @@ _STEPS: tuple[_Step, ...] = (
     _fewer_spoken(0, keep_first=False),
     _fewer_requirements(1),
 )
-"""What goes, one after the other, in the order of what a reader misses least."""
+"""The order in which parts are dropped: the least useful ones first."""
 
 WORTH_A_HANDLE = 800
 """Characters from which on a result that leaves is named with its handle."""
@@ -461,7 +461,7 @@ class Leaving(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def leave(gone: Transcript, cutter: Cutter) -> Leaving:
-    """What is known of the messages `gone`, which one summary is to stand for."""
+    """Return the facts about the messages `gone`, which one summary will replace."""
     source = read_source(gone, cutter.artifacts, cutter.known)
     spoken = fold_spoken(spoken_in(gone, cutter))
     outputs = [piece.text for piece in source.pieces if piece.is_output]
@@ -477,7 +477,7 @@ def leave(gone: Transcript, cutter: Cutter) -> Leaving:
 
 
 def _recallable(messages: Sequence[Message], cutter: Cutter) -> tuple[Recallable, ...]:
-    """The newest long results in `messages`, oldest first."""
+    """Return the newest long results in `messages`, oldest first."""
     found: list[Recallable] = []
     for group in reversed(groups_of(messages)):
         rows = messages[group.start : group.end]

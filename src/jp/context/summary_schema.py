@@ -1,7 +1,7 @@
-"""What a summarizer answers: a typed account of what happened, or a reason why there is none.
+"""A summarizer's answer: a typed account of the messages, or the reason for having none.
 
-Models write JSON with prose and fences around it, members that nobody asked for and one text where a list belongs.
-All of that is read; an answer without a goal, or one that repeats the question, is refused.
+Models write JSON with prose and fences around it, unknown members, and one text in place of a list. All of that is
+read; an answer without a goal, or one that repeats the question, is refused.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ ErrorKind = Literal[
     "malformed",
     "no_provider",
 ]
-"""Why there is no summary.
+"""The reason for having no summary.
 
-The first three need a person. `network` to `timeout` pass by themselves; `overloaded` is the provider's own word for
-it. `truncated` to `malformed` are answers that cannot be used: cut off at the longest answer, blank, a call of a tool
-instead of an answer, anything that is not an account.
+The first three need a person. `network` to `timeout` are temporary; `overloaded` is the provider's own word.
+`truncated` to `malformed` are unusable answers: cut off at the longest answer, blank, a tool call in place of an
+answer, anything that is not an account.
 """
 
 
@@ -50,14 +50,14 @@ class SummaryError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What was decided, and why."""
+    """A decision and its reason."""
 
     what: str
     why: str = ""
 
 
 class MendedError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What went wrong, and what mended it, if anything did."""
+    """An error, and its fix, if there was one."""
 
     error: str
     fix: str = ""
@@ -71,7 +71,7 @@ class TouchedFiles(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class StructuredSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a model says happened. `requirements` are word for word what the person asked for."""
+    """A model's account of the messages. `requirements` are the person's, word for word."""
 
     goal: str
     next_step: str
@@ -94,7 +94,7 @@ NOTHING_SAID = StructuredSummary(goal="", next_step="", requirements=())
 
 GOAL_MEANS = "what all of this is for"
 NEXT_STEP_MEANS = "what would be done next"
-"""How a request describes the two statements that every account has."""
+"""Descriptions, in a request, of the two statements that every account has."""
 
 _PLACEHOLDERS = ("string", "text", "...", "…", "goal", "next_step", GOAL_MEANS, NEXT_STEP_MEANS)
 _MOST_BRACES = 64
@@ -104,16 +104,16 @@ _TOOL_MARKUP = re.compile(r"<\|?/?(?:tool_calls?|function_calls?|invoke|tool_use
 
 
 def answer_schema() -> dict[str, object]:
-    """The JSON schema of an account, for providers that hold a model to one."""
+    """Return the JSON schema of an account, for providers that enforce a schema."""
     return msgspec.json.schema(StructuredSummary)
 
 
 def read_answer(text: str, *, is_complete: bool = True) -> SummaryReply:
-    """Return the account in a model's answer, or why there is none.
+    """Return the account in a model's answer, or the reason for having none.
 
     Args:
         text: The answer: one JSON object, perhaps in a fence or between sentences.
-        is_complete: Whether the model came to its end by itself.
+        is_complete: Whether the model reached its end on its own.
     """
     if not text.strip():
         return SummaryError(kind="empty", detail="the answer is blank")
@@ -235,7 +235,7 @@ def _bare(text: str) -> str:
 
 
 def capped(account: StructuredSummary) -> StructuredSummary:
-    """`account` within its bounds: what is too long ends in an ellipsis, what is too many loses the oldest."""
+    """Return `account` within its bounds: long texts end in an ellipsis, long lists lose their oldest items."""
     return replace(
         account,
         goal=shortened(account.goal, LONGEST_STATEMENT),
@@ -262,17 +262,17 @@ def capped(account: StructuredSummary) -> StructuredSummary:
 
 
 def shortened(text: str, limit: int = LONGEST_ITEM) -> str:
-    """`text` in at most `limit` characters, with an ellipsis for its end where it had more."""
+    """Return `text` in at most `limit` characters, with an ellipsis at its end if it was cut."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def normalised(text: str) -> str:
-    """What two wordings have in common that differ in spaces and capitals alone."""
+    """Return the common form of wordings that differ in spaces and capitals alone."""
     return " ".join(text.split()).casefold()
 
 
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    """The first of each wording in `texts`; blank ones are none."""
+    """Return the first of each wording in `texts`, without blank ones."""
     found: dict[str, str] = {}
     for text in texts:
         found.setdefault(normalised(text), text)

@@ -1,4 +1,4 @@
-"""What a summarizer is shown: originals in bounds, the user's words, and a ledger of events."""
+"""The input of a summarizer: bounded originals, the user's words, and a ledger of events."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Spoken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     active: str = ""
 
     def all(self) -> tuple[str, ...]:
-        """All of them, oldest first."""
+        """Return all of them, oldest first."""
         return tuple(text for text in (self.first, *self.later, self.active) if text)
 
 
@@ -97,9 +97,9 @@ def spoken_in(messages: Sequence[Message], cutter: Cutter) -> tuple[str, ...]:
 def fold_spoken(
     said: Sequence[str], *, begins: bool = True, is_active: bool = True, limit: int = SPOKEN_LIMIT
 ) -> SpokenFold:
-    """What stays of `said`, oldest first: the newest that `limit` has room for, and always the first and the active.
+    """Return the part of `said`, oldest first, that stays: the newest within `limit`, always the first and the active.
 
-    `begins` is whether the first of them is what the person began with, `is_active` whether the last is their newest.
+    `begins`: the first of them began the conversation. `is_active`: the last is the person's newest.
     """
     left = list(said)
     active = left.pop() if left and is_active else ""
@@ -129,7 +129,7 @@ def _whole(message: Message, cutter: Cutter) -> str:
 
 
 def _name(block: Block, cutter: Cutter) -> str:
-    """What says in one line that `block` was attached; nothing where it was not."""
+    """Return one line that names an attached `block`; empty if it was not attached."""
     match block:
         case StoredBlock(sha256=sha256, size=size):
             return _attached(block.mime_type or "content", block.uri, size, cutter.artifacts.handle(sha256))
@@ -156,13 +156,13 @@ LONGEST_PATH = 240
 READING = frozenset({"read"})
 CHANGING = frozenset({"write", "edit", "patch", "delete", "move"})
 RUNNING = frozenset({"terminal", "test"})
-"""What `facts.kind` says of a tool. Kinds in none of these leave nothing in a ledger."""
+"""Values of `facts.kind` for each sort of tool. Other kinds add nothing to a ledger."""
 
 _CLOSED_PIPE = 141
 
 
 class _Arguments(msgspec.Struct, frozen=True):
-    """Where tools that run something have it."""
+    """The argument with the command, in the calls of tools that run one."""
 
     command: str | tuple[str, ...] = ""
     cmd: str | tuple[str, ...] = ""
@@ -186,9 +186,9 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 def ledger_of(messages: Sequence[Message], known: dict[str, str] | None = None) -> Ledger:
-    """What the tools in `messages` did, by their `facts`; nothing is read out of their output.
+    """Return the actions of the tools in `messages`, by their `facts`; their output is not read.
 
-    `known` is what `jp.context.redaction.redacted` remembers.
+    `known` is the cache of `jp.context.redaction.redacted`.
     """
     known = {} if known is None else known
     read: list[str] = []
@@ -211,9 +211,9 @@ def ledger_of(messages: Sequence[Message], known: dict[str, str] | None = None) 
 
 
 def command_in(arguments: str, known: dict[str, str] | None = None) -> str:
-    """The command in the `arguments` of a call, redacted and shortened; where none can be told, the arguments.
+    """Return the command in the `arguments` of a call, redacted and shortened; the arguments if there is no command.
 
-    `known` is what `jp.context.redaction.redacted` remembers.
+    `known` is the cache of `jp.context.redaction.redacted`.
     """
     try:
         found = msgspec.json.decode(arguments, type=_Arguments)
@@ -232,7 +232,7 @@ def runs_command(arguments: Mapping[str, object] | str) -> bool:
 
 
 def _results(messages: Sequence[Message]) -> Iterator[tuple[str, Message, Facts]]:
-    """Each result that has facts, with the arguments of its call."""
+    """Yield each result that has facts, with the arguments of its call."""
     for group in groups_of(messages):
         calls = {call.id: call.arguments for call in messages[group.start].calls}
         for message in messages[group.start : group.end]:
@@ -241,7 +241,7 @@ def _results(messages: Sequence[Message]) -> Iterator[tuple[str, Message, Facts]
 
 
 def _outcome(message: Message, facts: Facts) -> str:
-    """How a command ended. One that wrote to a pipe that nobody reads any more did what it should."""
+    """Return how a command ended. One that wrote to a closed pipe succeeded."""
     if facts.exit_code in {0, _CLOSED_PIPE}:
         return "succeeded"
     failed = f"exit {facts.exit_code}" if facts.exit_code is not None else "failed" if message.is_error else "ended"
@@ -257,7 +257,7 @@ def _bounded(ledger: Ledger) -> Ledger:
 
 
 def _newest(paths: Sequence[str]) -> tuple[str, ...]:
-    """The last `MOST_FILES` of `paths`, each where it stands last."""
+    """Return the last `MOST_FILES` of `paths`, each at its last place."""
     found = dict.fromkeys(reversed(paths))
     return tuple(reversed(list(found)[:MOST_FILES]))
 
@@ -294,19 +294,18 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_source(messages: Sequence[Message], artifacts: Artifacts, known: dict[str, str] | None = None) -> Source:
-    """All that `messages` say, do and get; in place of a digest stands what it was made of, where that was kept.
+    """Return the words, calls and results of `messages`; a digest is replaced by its original if that was kept.
 
-    `known` is what `jp.context.redaction.redacted` remembers.
+    `known` is the cache of `jp.context.redaction.redacted`.
     """
     pieces = _pieces(messages, artifacts, {} if known is None else known)
     return Source(pieces=tuple(pieces), spoke=any(map(speaks, messages)))
 
 
 def parts_of(source: Source, room: int, most: int) -> tuple[str, ...]:
-    """`source` as at most `most` texts of at most `room` tokens each.
+    """Return `source` as at most `most` texts of at most `room` tokens each.
 
-    Long pieces are cut, ever shorter until everything fits; where even that is too much, what stands in between is
-    left out, with a note.
+    Long pieces are cut until everything fits; if that is not enough, the middle is dropped, with a note.
     """
     texts: list[str] = []
     for squeeze in _SQUEEZES:
@@ -333,7 +332,7 @@ def _packed(texts: Sequence[str], room: int) -> tuple[str, ...]:
 
 
 def _ends(texts: Sequence[str], room: int, most: int) -> list[str]:
-    """The first and the last of `texts` that fill `most` parts of `room` tokens, a little more of the last."""
+    """Return the first and the last of `texts` that fill `most` parts of `room` tokens, a little more of the last."""
     costs = [estimate_tokens(text) + 1 for text in texts]
     whole = max(room - max(costs), 0) * most
     head, left = 0, whole * _HEAD_PERCENT // 100
@@ -372,7 +371,7 @@ def _pieces(messages: Sequence[Message], artifacts: Artifacts, known: dict[str, 
 
 
 def original_text(message: Message, artifacts: Artifacts) -> str:
-    """What `message` says; in place of a digest, what that was made of, where it was kept."""
+    """Return the text of `message`; a digest is replaced by its original if that was kept."""
     digested = message.meta.digested
     if digested is not None:
         original = artifacts.recall(artifacts.handle(digested.sha256))

@@ -1,7 +1,7 @@
-"""What a model is sent, as messages: the smallest form that any host can convert to and from.
+"""The messages of a request, in the smallest form that any host can convert to and from.
 
-Nothing here is ever decided by looking at what a text seems to be. What a message is stands in its `Meta`, which the
-host fills when the message comes to be and which is never sent.
+Nothing here is decided by the look of a text. The nature of a message is in its `Meta`, which the host fills when the
+message is created and which is never sent.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import msgspec
 Role = Literal["system", "user", "assistant", "tool"]
 
 Kind = Literal["real", "synthetic", "summary"]
-"""Who is speaking. `real`: the person, the model, a tool. `synthetic`: the host on somebody's behalf (a nudge, injected
-memory, a notice). `summary`: what stands for messages that were left out.
+"""The author. `real`: the person, the model, a tool. `synthetic`: the host on behalf of one of them (a nudge, injected
+memory, a notice). `summary`: the replacement of messages that were removed.
 """
 
 
@@ -43,7 +43,7 @@ class StoredBlock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class ReasoningBlock(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", tag="reasoning"):
-    """What the model thought before it spoke. `signature` is the provider's and means nothing here."""
+    """The model's reasoning before its answer. `signature` is the provider's and means nothing here."""
 
     text: str
     signature: str = ""
@@ -64,11 +64,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a tool recorded while it ran, so that nobody has to read it out of its output.
+    """A tool's own record of a call, so that its output need not be parsed.
 
     `kind` names the sort of tool (`terminal`, `read`, `search`, …); `lines` is a range such as `10-200`, of a file that
-    has `total_lines`. What was fetched has a `url`, perhaps a `title`, and over HTTP a `status`.
-    `evidence` are lines of the output, without secrets.
+    has `total_lines`. A fetched page has a `url`, perhaps a `title`, and over HTTP a `status`. `evidence` are lines of
+    the output, without secrets.
     """
 
     kind: str = ""
@@ -92,17 +92,17 @@ class Digested(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool asked while it ran, and the person's answer."""
+    """A tool's question while it ran, and the person's answer."""
 
     question: str
     answer: str
 
 
 class Meta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a message is; never sent.
+    """The nature of a message; never sent.
 
-    `hidden`: the person does not see it. `digested`, `facts` and `said` belong to a tool's message: what stands for its
-    content, what the tool recorded, and what the person answered while it ran.
+    `hidden`: the person does not see it. `digested`, `facts` and `said` belong to a tool's message: the replacement of
+    its content, the tool's record, and the person's answer while it ran.
     """
 
     kind: Kind = "real"
@@ -133,14 +133,14 @@ Transcript = tuple[Message, ...]
 
 
 def texts_of(message: Message) -> tuple[str, ...]:
-    """The texts in the content of `message` that are at hand, reasoning aside."""
+    """Return the loaded texts in the content of `message`, without reasoning."""
     if isinstance(message.content, str):
         return (message.content,)
     return tuple(block.text for block in message.content if isinstance(block, TextBlock))
 
 
 def has_content(message: Message) -> bool:
-    """Whether `message` says something or shows something; blank text and reasoning alone do not."""
+    """Return whether `message` has text or an image to show; blank text and reasoning alone do not count."""
     if isinstance(message.content, tuple) and any(isinstance(block, StoredBlock) for block in message.content):
         return True
     return any(text and not text.isspace() for text in texts_of(message))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import is_
 from typing import Literal, Protocol, TypeVar, assert_never
 
 import msgspec
@@ -264,3 +266,14 @@ def map_view_carriers(event: ViewEvent, change: CarrierChange) -> ViewEvent:
             return replace(event, content=tuple(_map_block(block, change) for block in blocks))
         case _:
             return event
+
+
+def count_unchanged(before: Sequence[object], after: Sequence[object]) -> int:
+    """Return a number of leading items that are the same objects in both; at most all that are.
+
+    What grows at its end, apart from a few last items, is compared without a step of Python for each item.
+    """
+    count, step = min(len(before), len(after)), 1
+    while count and not all(map(is_, islice(before, count), after)):
+        count, step = max(count - step, 0), step * 2
+    return count

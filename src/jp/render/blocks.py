@@ -67,7 +67,7 @@ class InlineParser:
     def parse(self, source: str, style: str = "") -> Text:
         """Return the text of `source`, in `style`; a hard break is a line feed.
 
-        `source` has been sanitized; what its entities stand for is sanitized here.
+        `source` has been sanitized; the characters of its entities are sanitized here.
         """
         text = Text()
         for segment in split(source, self):

@@ -47,12 +47,12 @@ class Channel:
 
     @property
     def is_at_line_start(self) -> bool:
-        """Whether what is written next begins a line, whichever stream wrote last."""
+        """True if the next character begins a line, whichever stream wrote last."""
         return self._sink.line_feeds > 0
 
     @property
     def is_pipe(self) -> bool:
-        """Whether it leads to another program, which may show on a terminal what comes."""
+        """True if it leads to another program, which could show the output on a terminal."""
         try:
             mode = 0 if self._descriptor is None else os.fstat(self._descriptor).st_mode
         except OSError:
@@ -60,7 +60,7 @@ class Channel:
         return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
     def shares_sink(self, other: Channel) -> bool:
-        """Whether both write to the same terminal, pipe or file; from then on they know of each other's lines."""
+        """Return whether both write to the same terminal, pipe or file; from then on they know each other's lines."""
         if self._sink is other._sink:
             return True
         if self._descriptor is None or other._descriptor is None:
@@ -133,7 +133,7 @@ class Channel:
 
 
 def _descriptor_of(stream: TextIO | None) -> int | None:
-    """The descriptor under `stream`, with everything written that the stream still held; None where it has none."""
+    """Return the descriptor under `stream`, after flushing it; None if it has none."""
     try:
         if stream is None:
             return None

@@ -20,9 +20,9 @@ _EVERYTHING = Extent()
 
 
 def text_history(entries: Sequence[AnyEntry], *, load: CarrierChange, extent: Extent = _EVERYTHING) -> Iterator[str]:
-    """The conversation as text that depends on nothing but the log, in pieces that end in a line feed.
+    """Yield the conversation as text that depends on nothing but the log, in pieces that end in a line feed.
 
-    A heading begins with `=== `. Requests and messages are as they are stored; what else there is, is indented.
+    A heading begins with `=== `. Requests and messages are as stored; everything else is indented.
     """
     return text_of(transcript(entries, load=load, extent=extent))
 
@@ -30,7 +30,7 @@ def text_history(entries: Sequence[AnyEntry], *, load: CarrierChange, extent: Ex
 def pretty_history(
     entries: Sequence[AnyEntry], *, load: CarrierChange, look: Look, extent: Extent = _EVERYTHING
 ) -> Iterator[str]:
-    """The conversation for a terminal, in pieces that end in a line feed."""
+    """Yield the conversation for a terminal, in pieces that end in a line feed."""
     return pretty_of(transcript(entries, load=load, extent=extent), look)
 
 
@@ -47,7 +47,7 @@ def pretty_of(parts: Iterable[Part], look: Look) -> Iterator[str]:
 def json_history(
     entries: Sequence[AnyEntry], *, load: CarrierChange, turns: Container[int] | None = None
 ) -> Iterator[str]:
-    """Every entry, or every one of `turns`, as `jp.render.json_lines` writes it, with all its content inline.
+    """Yield every entry, or every one of `turns`, as `jp.render.json_lines` writes it, with all its content inline.
 
     Raises:
         StorageError: content is missing or damaged.
@@ -60,7 +60,7 @@ def json_history(
 
 
 def _spaced(parts: Iterable[Part], show: Callable[[Part], str]) -> Iterator[str]:
-    """The parts as they are shown, with a blank line before a heading, and between what is said and what is done."""
+    """Yield the shown parts, with a blank line before a heading, and between messages and tool calls."""
     before: Part | None = None
     for part in parts:
         shown = show(part)
@@ -139,7 +139,7 @@ class _Pretty:
                 assert_never(part)
 
     def _output_line(self, line: str) -> str:
-        """A line that a tool wrote, in its own colors, which end with it."""
+        """Return a line that a tool wrote, in its own colors, which are reset at its end."""
         shown = sanitize(line, keep_colors=self._look.color)
         return f"{shown}\x1b[0m" if "\x1b" in shown else shown
 

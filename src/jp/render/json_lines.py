@@ -26,9 +26,9 @@ _CONTROL = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def entry_line(entry: AnyEntry, *, conversation: str = "") -> str:
-    """The line of `entry`, with its line feed; what would steer a terminal is escaped, which says the same in JSON.
+    """Return the line of `entry`, with its line feed; control characters are escaped, which JSON reads alike.
 
-    `conversation` is an id that the line has to say.
+    `conversation` is the id to put into the line, if not empty.
     """
     head: dict[str, Any] = {"schema": SCHEMA, **({"conversation": conversation} if conversation else {})}
     encoded = encode(entry).decode().strip()
@@ -44,7 +44,7 @@ def entry_line(entry: AnyEntry, *, conversation: str = "") -> str:
 
 
 def escape_controls(json: str) -> str:
-    """`json` without the characters that would steer a terminal; it says the same."""
+    """Return `json` with control characters escaped; it decodes to the same value."""
     return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
@@ -63,16 +63,16 @@ class JsonRenderer:
             self._out.write_bytes(line.encode())
 
     def text(self, text: str) -> None:
-        """Nothing: it comes as an entry."""
+        """Show nothing: the text comes as an entry."""
 
     def reasoning(self, text: str) -> None:
-        """Nothing: it comes as an entry."""
+        """Show nothing: the reasoning comes as an entry."""
 
     def block_end(self) -> None:
-        """Nothing."""
+        """Show nothing."""
 
     def tool(self, event: ToolNews) -> None:
-        """Nothing: what matters of it came as entries."""
+        """Show nothing: calls and results come as entries."""
 
     def notice(self, text: str) -> None:
         """Write a notice to stderr, in the form that commands give theirs."""
@@ -88,7 +88,7 @@ class JsonRenderer:
         self._aside.set_paused(is_paused=is_paused)
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Show nothing more."""
         self._aside.close()
 
     async def animate(self) -> None:

@@ -19,7 +19,8 @@ _IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""What Unicode lets a terminal leave out (Default_Ignorable_Code_Point), tags and variation selectors among it."""
+"""Characters that Unicode lets a terminal omit (Default_Ignorable_Code_Point), tags and variation selectors among them.
+"""
 
 _CONFUSABLE = ("CYRILLIC ", "GREEK ", "ARMENIAN ", "CHEROKEE ", "COPTIC ", "LISU ", "GEORGIAN ")
 _SEEN_AS_OTHER = frozenset({"", "<font>", "<compat>", "<narrow>", "<small>", "<noBreak>"})
@@ -166,9 +167,9 @@ _EXTENDED_LENGTHS = {"5": 3, "2": 5}
 
 
 def sanitize(text: str, *, keep_colors: bool = False) -> str:
-    """`text` without anything that steers a terminal; a sequence that it ends in is dropped.
+    """Return `text` without control sequences; a sequence that is incomplete at its end is dropped.
 
-    With `keep_colors`, SGR sequences stay, but for conceal: what they change has to be reset by the caller.
+    With `keep_colors`, SGR sequences stay, except for conceal: the caller has to reset them.
     """
     if _CONTROL.search(text) is None:
         return text
@@ -177,7 +178,7 @@ def sanitize(text: str, *, keep_colors: bool = False) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` sanitized, with every run of white space as one space: for a line that must stay a line."""
+    """Return `text` sanitized, with every run of white space as one space: for a line that must stay a line."""
     return " ".join(sanitize(text).split())
 
 
@@ -206,7 +207,7 @@ class Sanitizer:
         return rest
 
     def _string_ends(self, text: str) -> bool:
-        """Whether the string that is open ends in `text`, or is too long to be one; if not, `text` is kept."""
+        """Return whether the open string ends in `text`, or is too long to be one; if not, `text` is kept."""
         if _STRING_END.search(text) or self._string_size + len(text) > STRING_BOUND + 2:
             return True
         self._string.append(text)
@@ -257,7 +258,7 @@ def _is_open_string(tail: str) -> bool:
 
 
 def _color(parameters: str) -> str:
-    """The SGR sequence with these parameters, without conceal; nothing where only that, or a private one, was there."""
+    """Return the SGR sequence with these parameters, without conceal; empty if nothing is left, or if it is private."""
     if not _COLOR_PARAMETERS.match(parameters):
         return ""
     fields = parameters.split(";")

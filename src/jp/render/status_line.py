@@ -129,7 +129,7 @@ class Waiting:
         self._label = label
 
     def tick(self, coming: str = "") -> None:
-        """Show the line, or the time on it, where it is due. A line that is `coming` stands for what is waited for."""
+        """Show the line, or the time on it, if it is due. A `coming` line describes the pending work."""
         now = self._clock.monotonic()
         if is_asking():
             self._shown, self._since = "", now

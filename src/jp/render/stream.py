@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 _COMPLETE: frozenset[Finish] = frozenset({"stop", "tools", "refused"})
-"""Ends after which nothing is added to a message: who is asked again then, answers anew."""
+"""Finishes after which nothing is added to a message: another attempt answers from the beginning."""
 
 
 class Filter(Protocol):
@@ -180,7 +180,7 @@ class AnswerRenderer:
 
 
 def plain_renderer(out: Channel, aside: StatusRenderer, *, is_streaming: bool = True) -> AnswerRenderer:
-    """A renderer that writes the message to `out` as it comes. What that needs is imported with the first text."""
+    """Return a renderer that streams the message to `out`. Its imports happen with the first text."""
 
     def new_text() -> PlainText:
         from jp.render.sanitize import PlainText
@@ -193,7 +193,7 @@ def plain_renderer(out: Channel, aside: StatusRenderer, *, is_streaming: bool = 
 def terminal_renderer(
     out: Channel, aside: StatusRenderer, *, look: Look, measure: Measure | None = None, is_streaming: bool = True
 ) -> AnswerRenderer:
-    """A renderer that shows the message on `out`, in `look`. What that needs is imported while the model is awaited."""
+    """Return a renderer that shows the message on `out`, in `look`. Its imports happen while jp waits for the model."""
 
     def new_stream() -> MarkdownStream:
         from jp.render.markdown import MarkdownStream
@@ -205,24 +205,24 @@ def terminal_renderer(
 
 class _Silence:
     def feed(self, text: str) -> str:
-        """Nothing."""
+        """Return no text."""
         return ""
 
     def preview(self) -> str:
-        """Nothing."""
+        """Return no text."""
         return ""
 
     def settle(self) -> str:
-        """Nothing."""
+        """Return no text."""
         return ""
 
     def finish(self) -> str:
-        """Nothing."""
+        """Return no text."""
         return ""
 
 
 def silent_renderer(out: Channel, aside: StatusRenderer) -> AnswerRenderer:
-    """A renderer that leaves stdout to whoever knows the whole answer."""
+    """Return a renderer that does not write to stdout: the caller prints the whole answer."""
     return AnswerRenderer(out, aside, _Silence)
 
 
@@ -230,7 +230,7 @@ Format = Literal["text", "pretty", "json"]
 
 
 class Streams(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a turn is shown. A stream that was closed is None."""
+    """The streams on which a turn is shown. A closed stream is None."""
 
     out: TextIO | None
     err: TextIO | None
@@ -255,7 +255,7 @@ class Display(msgspec.Struct, frozen=True, kw_only=True):
 def open_renderer(
     form: Format, display: Display, streams: Streams, *, clock: Clock, turn_of: TurnOf | None = None
 ) -> AnswerRenderer | JsonRenderer:
-    """The renderer for `form`. `turn_of` names the turn of an entry, for tools that bring what was there before."""
+    """Return the renderer for `form`. `turn_of` returns the turn of an entry, for tools that recall earlier content."""
     out = Channel(streams.out, name="stdout")
     aside = _open_aside(display, streams, clock=clock, turn_of=turn_of)
     match form:
@@ -290,7 +290,7 @@ def _open_aside(display: Display, streams: Streams, *, clock: Clock, turn_of: Tu
 
 
 def _measure(display: Display, streams: Streams, *terminals: TextIO | None) -> Measure:
-    """The width for a stream, measured whenever it is asked for: the first of `terminals` that is one says it."""
+    """Return a function that measures the width for a stream: the first of `terminals` that is one decides."""
     return lambda: display_width(display.preferences.width, streams.environment, columns=columns_of(*terminals))
 
 

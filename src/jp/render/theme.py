@@ -22,11 +22,11 @@ _LEAST_WIDTH = 20
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """How text is shown. Without `color` no SGR sequence is written, and marks stand for what styles would say.
+    """The appearance of text. Without `color` no SGR sequence is written, and marks replace styles.
 
-    `width` is the terminal's, in cells; `wrap` bounds the width of running text, 0 does not. `code_theme` is a
-    Pygments style, or begins with `ansi`: then code has the terminal's own colors. `truecolor` says that the
-    terminal knows more than 256 colors.
+    `width` is the terminal's, in cells; `wrap` bounds the width of running text, 0 does not. `code_theme` is a Pygments
+    style, or begins with `ansi`: then code has the terminal's own colors. `truecolor`: the terminal has more than 256
+    colors.
     """
 
     width: int = FALLBACK_WIDTH
@@ -43,11 +43,11 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Measure = Callable[[], int]
-"""How wide a terminal is now, in cells."""
+"""A function that returns the present width of a terminal, in cells."""
 
 
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line and the configuration say about looks: `--color`, `--width`, `style`."""
+    """The user's settings for the appearance: `--color`, `--width`, `style`."""
 
     color: ColorChoice = "auto"
     width: int | None = None
@@ -62,7 +62,7 @@ def look_at(
     *,
     siblings: Sequence[TextIO | None] = (),
 ) -> Look:
-    """How text is shown on `stream`. Where that has no width of its own, a sibling that is a terminal lends its."""
+    """Return the appearance of text on `stream`. If it has no width, that of a sibling that is a terminal is used."""
     return Look(
         width=display_width(preferences.width, environment, columns=columns_of(stream, *siblings)),
         wrap=preferences.wrap,
@@ -74,9 +74,9 @@ def look_at(
 
 
 def use_color(choice: ColorChoice, environment: Mapping[str, str], *, is_terminal: bool) -> bool:
-    """`--color`, over `NO_COLOR`, over `FORCE_COLOR` and `CLICOLOR_FORCE`, over what the stream is.
+    """Return whether to use colors: by `--color`, `NO_COLOR`, `FORCE_COLOR` and `CLICOLOR_FORCE`, or the stream.
 
-    An empty variable counts as unset, and so does a forcing one that is `0`.
+    The first of them that is set decides. An empty variable counts as unset, and so does a forcing one that is `0`.
     """
     if choice != "auto":
         return choice == "always"
@@ -88,9 +88,9 @@ def use_color(choice: ColorChoice, environment: Mapping[str, str], *, is_termina
 
 
 def display_width(requested: int | None, environment: Mapping[str, str], *, columns: int | None) -> int:
-    """`--width`, over `COLUMNS`, over the terminal's `columns`, over 80; 20 at least.
+    """Return the width: `--width`, else `COLUMNS`, else the terminal's `columns`, else 80; 20 at least.
 
-    What is not a positive number counts as unset.
+    A value that is not a positive number counts as unset.
     """
     declared = environment.get("COLUMNS", "")
     for width in (requested, int(declared) if declared.isascii() and declared.isdigit() else None, columns):
@@ -100,12 +100,12 @@ def display_width(requested: int | None, environment: Mapping[str, str], *, colu
 
 
 def use_truecolor(environment: Mapping[str, str]) -> bool:
-    """Whether the terminal says that it shows 24-bit colors."""
+    """Return whether the terminal reports 24-bit colors."""
     return environment.get("COLORTERM", "") in {"truecolor", "24bit"}
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether `stream` is a terminal; a closed or missing one is not."""
+    """Return whether `stream` is a terminal; a closed or missing one is not."""
     try:
         return stream is not None and stream.isatty()
     except ValueError:
@@ -113,12 +113,12 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def is_live(stream: TextIO | None, environment: Mapping[str, str]) -> bool:
-    """Whether `stream` is a terminal on which a line can be erased."""
+    """Return whether `stream` is a terminal on which a line can be erased."""
     return is_terminal(stream) and environment.get("TERM", "dumb") != "dumb"
 
 
 def columns_of(*streams: TextIO | None) -> int | None:
-    """The width of the first of `streams` that is a terminal and knows it."""
+    """Return the width of the first of `streams` that is a terminal and reports it."""
     for stream in streams:
         if stream is None:
             continue
@@ -132,7 +132,7 @@ def columns_of(*streams: TextIO | None) -> int | None:
 
 
 def shows_unicode(stream: TextIO | None) -> bool:
-    """Whether `stream` can write what is not ASCII."""
+    """Return whether `stream` can encode more than ASCII."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return encoding.lower().replace("_", "-").startswith("utf")
 
@@ -144,7 +144,7 @@ _USUAL = ToolStyleConfig()
 
 
 def usual_style(name: str) -> ToolStyleConfig:
-    """The style of tools of which nothing is said."""
+    """Return the style of tools without settings."""
     del name
     return _USUAL
 

@@ -1,4 +1,4 @@
-"""Tool calls and their results as single lines without control characters, whoever wrote them."""
+"""Tool calls and their results as single lines without control characters."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _shortened(text: str, *, is_whole: bool) -> str:
 
 
 def _failure(response: ToolCallResponse) -> str:
-    """The first error that is known, how a command ended, or the first line of what came, if it is at hand."""
+    """Return the first known error, how a command ended, or the first line of the result, if it is loaded."""
     facts = response.facts or Facts()
     if facts.first_error:
         return one_line(facts.first_error)
@@ -115,7 +115,7 @@ def _facts(facts: Facts | None) -> list[str]:
 
 
 def _amount(blocks: tuple[Block, ...]) -> list[str]:
-    """How much came: lines where all is text that is at hand or counted, and the size."""
+    """Return the size of the result: in lines if all of it is text that is loaded or counted, and in bytes."""
     carriers = [block.resource if isinstance(block, ResourceBlock) else block for block in blocks]
     lines = size = 0
     is_text = True
@@ -226,7 +226,7 @@ class ToolLines:
         return ToolLine(text=text, kind="failure" if response.is_error else "event")
 
     def _result(self, call: ToolCallRequest, response: ToolCallResponse) -> Iterator[ToolLine]:
-        """So much of the result as the style wants; nothing of what was there before."""
+        """Yield the part of the result that the style asks for; nothing of recalled content."""
         wanted = self._style_of(call.name).inline_results or "off"
         if wanted == "off" or is_one_line_failure(response):
             return

@@ -67,9 +67,9 @@ from jp.render.units import count_text, size_text
 
 
 class Heading(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody speaks in turn `turn` (0-based). `name` is the author's or the model's, empty where it is not known.
+    """The beginning of a speaker's part in turn `turn` (0-based). An unknown `name` is empty.
 
-    With a `last_turn` it stands for all turns from the one to the other.
+    The name is the author's or the model's. With a `last_turn` it heads all turns from the one to the other.
     """
 
     turn: int
@@ -122,14 +122,14 @@ Part = Heading | Request | Message | Data | Reasoning | Note | Output
 
 
 def resource_parts(resource: Resource, said: str, *, load: CarrierChange, lines: int | None) -> Iterator[Note | Output]:
-    """A line about a resource that begins with `said`, and `lines` of its text; None shows all."""
+    """Yield a line about a resource that begins with `said`, and `lines` of its text; None shows all."""
     names = [name for name in (resource.name, resource.mime_type) if name]
     yield Note(text=f"{said} {resource.uri} ({', '.join([*names, *_weight(resource)])})")
     yield from _text(resource, load, lines)
 
 
 def block_parts(block: Block, *, load: CarrierChange, lines: int | None) -> Iterator[Part]:
-    """A tool's result, `lines` of it; None shows all."""
+    """Yield a tool's result, `lines` of it; None shows all."""
     match block:
         case TextBlock():
             yield from _text(block, load, lines)
@@ -142,7 +142,7 @@ def block_parts(block: Block, *, load: CarrierChange, lines: int | None) -> Iter
 
 
 def _weight(resource: Resource) -> list[str]:
-    """Its lines, size and tokens, as far as they are known without reading it."""
+    """Return its lines, size and tokens, as far as they are known without reading it."""
     content = content_of(resource)
     size = size_text(size_in_bytes(resource))
     match content:
@@ -200,7 +200,7 @@ class _Remainder(msgspec.Struct, frozen=True):
 
 
 def config_change_text(delta: JsonObject, *, is_whole: bool) -> str:
-    """A change of the configuration as JSON; of a long one, unless `is_whole`, some values and how many there are."""
+    """Return a change of the configuration as JSON; of a long one, unless `is_whole`, some values and their number."""
     text = _json(delta)
     if is_whole or len(text) <= _LINE_WIDTH:
         return f"configuration {text}"
@@ -211,7 +211,7 @@ def config_change_text(delta: JsonObject, *, is_whole: bool) -> str:
 
 
 def unknown_entry_text(entry: Unknown, *, is_whole: bool) -> str:
-    """What an entry of a type without a place is: of the original JP's, what it holds; all of it if `is_whole`."""
+    """Return a description of an entry of unknown type: the content of the original JP's, whole if `is_whole`."""
     from jp.conversation.original import REMAINDER
 
     remainder = _remainder(entry) if entry.type == REMAINDER else _Remainder()
@@ -271,7 +271,7 @@ _ENDINGS = {
 
 
 class Extent(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is shown. A bound of None shows all lines, 0 none. `turns` are 0-based; None shows all of them.
+    """The bounds of what is shown. A bound of None shows all lines, 0 none. `turns` (0-based) of None are all.
 
     `tool_lines` bounds the output of a tool, `attachment_lines` the text of a resource; without a bound on a tool's
     output its arguments are whole too, and so are changes of the configuration.
@@ -285,7 +285,7 @@ class Extent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def transcript(entries: Sequence[AnyEntry], *, load: CarrierChange, extent: Extent) -> Iterator[Part]:
-    """The parts of a stream. `load` reads content from where it is stored, and only what is shown is read."""
+    """Yield the parts of a stream. `load` reads content from its place, and only for parts that are shown."""
     reader = _Reader(entries, load, extent)
     for entry in entries:
         yield from reader.read(entry)
@@ -305,7 +305,7 @@ class _Reader:
         self._answering = -1  # the turn whose answer has its heading
 
     def read(self, entry: AnyEntry) -> Iterator[Part]:
-        """The parts of the next entry."""
+        """Yield the parts of the next entry."""
         turn = self._turns.get(id(entry))
         self._remember(entry, turn)
         wanted = self._extent.turns
@@ -325,7 +325,7 @@ class _Reader:
             self._model = f"{entry.provider}/{entry.model}"
 
     def _heading(self, entry: AnyEntry, turn: Turn) -> Iterator[Heading]:
-        """A heading where somebody else speaks than before."""
+        """Yield a heading if the speaker changes."""
         is_undone = turn.id in self._gone
         if isinstance(entry, ChatRequest):
             self._answering = -1
@@ -428,7 +428,7 @@ def _policies(compaction: Compaction) -> Iterator[str]:
 
 
 def view_parts(view: Projection, *, load: CarrierChange, extent: Extent) -> Iterator[Part]:
-    """The parts of a view. `load` reads content from where it is stored, and only what is shown is read."""
+    """Yield the parts of a view. `load` reads content from its place, and only for parts that are shown."""
     for turn in _chosen(view, extent):
         number, last = _numbers(turn)
         role = ""
@@ -442,7 +442,7 @@ def view_parts(view: Projection, *, load: CarrierChange, extent: Extent) -> Iter
 
 
 def view_lines(view: Projection, *, load: CarrierChange, extent: Extent) -> Iterator[str]:
-    """The events of a view as lines of JSON, content inline, each with the turns that it stands for."""
+    """Yield the events of a view as lines of JSON, content inline, each with the turns that it covers."""
     for turn in _chosen(view, extent):
         number, last = _numbers(turn)
         for event in turn.events:
@@ -466,7 +466,7 @@ _TYPES: dict[type[ViewEvent], str] = {
 
 
 def _chosen(view: Projection, extent: Extent) -> Iterable[ProjectedTurn]:
-    """The turns that are wanted; a summary, where any of those is that it stands for."""
+    """Return the requested turns; a summary if it covers one of them."""
     for turn in view.turns:
         first, last = _numbers(turn)
         if extent.turns is None or any(number in extent.turns for number in range(first, (last or first) + 1)):
@@ -474,7 +474,7 @@ def _chosen(view: Projection, extent: Extent) -> Iterable[ProjectedTurn]:
 
 
 def _numbers(turn: ProjectedTurn) -> tuple[int, int | None]:
-    """The first turn of the stream that it stands for, and the last where that is another one."""
+    """Return the first turn of the stream that it covers, and the last one if that is another."""
     match turn.origin:
         case Kept(number=number):
             return number, None

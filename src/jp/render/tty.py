@@ -23,7 +23,7 @@ _USUAL_SIZE = (80, 24)
 
 
 class _Dialogue:
-    """Whether a question stands on the terminal, which has room for nothing else then."""
+    """State of the dialogue: a terminal must not show anything else during a question."""
 
     def __init__(self) -> None:
         self.is_open = False
@@ -193,7 +193,7 @@ _MOST_SIGNALS = 4096
 
 @contextmanager
 def woken_by_signals() -> Generator[int | None]:
-    """A descriptor that can be read once a signal has come: wait for it, too. None outside of the main thread."""
+    """Yield a descriptor that becomes readable at a signal, to wait for as well. None outside of the main thread."""
     import signal
     from threading import current_thread, main_thread
 

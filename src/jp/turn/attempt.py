@@ -33,10 +33,10 @@ from jp.turn.preparation import Prepared
 
 
 def rejected_reasoning(provider: Provider, thread: Thread, error: ProviderError, *, again: bool) -> tuple[str, ...]:
-    """The ids of the answers whose reasoning `error` says cannot be sent as the model's own, of those in `thread`.
+    """Return the ids of the answers in `thread` whose reasoning cannot be sent as the model's own, by `error`.
 
-    All that this model made, where the error does not say which, or where the cycle fails by it `again`: so a request
-    that was rejected twice is not rejected a third time. Messages and calls may carry a part of it, too.
+    They are all that this model made if the error names none, or if the cycle fails by it `again`: so a request that
+    was rejected twice is not rejected a third time. Messages and calls can carry a part of it, too.
     """
     if error.kind != "rejected_reasoning":
         return ()

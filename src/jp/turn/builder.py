@@ -245,7 +245,7 @@ class EntryBuilder:
         return None
 
     def cut(self) -> list[ChatResponse]:
-        """The stream is over: what the open blocks held. Half a call is dropped, and named in `dropped_calls`."""
+        """Return the content of the blocks open at the end of the stream; incomplete calls go into `dropped_calls`."""
         entries: list[ChatResponse] = []
         for index in sorted(self._blocks):
             block = self._blocks[index]

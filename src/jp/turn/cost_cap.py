@@ -50,9 +50,9 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prices_of(details: ModelDetails, *, cache: str) -> Prices | None:
-    """The prices of a model whose prompts are kept as the policy `cache` says; None where they are not known.
+    """Return the prices of a model under the cache policy `cache`; None if they are unknown.
 
-    Where only those of input and output are known, tokens that the provider's cache is about cost what input does.
+    If only those of input and output are known, cached tokens cost what input does.
     """
     price = details.input_price
     if price is None or details.output_price is None:
@@ -93,7 +93,7 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
     began: bool = False
 
     def after(self, part: Part) -> Meter:
-        """The meter when one more part has come."""
+        """Return the meter after one more part."""
         match part:
             case UsageReport(usage=usage):
                 return replace(self, usage=usage, unreported=0, began=True)
@@ -103,7 +103,7 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
                 return replace(self, began=True)
 
     def tokens(self) -> Usage:
-        """Its tokens, as far as they are known or can be estimated."""
+        """Return its tokens, as far as they are known or can be estimated."""
         if not self.began:
             return Usage()
         known = Usage(input=self.prompt) if self.usage is None else self.usage
@@ -128,7 +128,7 @@ class Purse:
         return self.spent >= self.limit
 
     def open(self) -> int:
-        """A number for one more request, which has cost nothing yet."""
+        """Return a number for one more request, which has cost nothing yet."""
         self._spent[len(self._spent)] = 0.0
         return len(self._spent) - 1
 

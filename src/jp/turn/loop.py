@@ -145,7 +145,7 @@ class CallsRun:
 
 
 def _without_secrets(facts: Facts | None) -> Facts | None:
-    """`facts` as they may be in digests and indexes. The output that they were read from is recorded as it is."""
+    """Return `facts` without secrets, for digests and indexes. The output itself is recorded unchanged."""
     if facts is None or not (facts.first_error or facts.url):
         return facts
     from jp.context.redaction import redact

@@ -170,7 +170,7 @@ def _instruction(instruction: Instruction) -> str:
 
 
 def system_parts(assistant: AssistantConfig) -> tuple[str, ...]:
-    """The parts of the system prompt: the prompt, then sections and instructions by position, stably."""
+    """Return the parts of the system prompt: the prompt, then sections and instructions by position, stably."""
     placed = [(section.position, _section(section)) for section in assistant.system_prompt_sections]
     placed += [(instruction.position, _instruction(instruction)) for instruction in assistant.instructions]
     placed.sort(key=lambda item: item[0])

@@ -36,7 +36,7 @@ class Recorder(Protocol):
         ...
 
     def load(self, carrier: C, /) -> C:
-        """The carrier with its content inline, read from the blob store where it lies there.
+        """Return the carrier with its content inline, read from the blob store if it is there.
 
         Raises:
             StorageError: the blob is missing or damaged.
@@ -89,7 +89,7 @@ class Renderer(Protocol):
         ...
 
     def block_end(self) -> None:
-        """The message or the reasoning that was shown last is complete."""
+        """End the message or the reasoning that was shown last."""
         ...
 
     def tool(self, event: ToolNews) -> None:
@@ -101,11 +101,11 @@ class Renderer(Protocol):
         ...
 
     def entry(self, entry: AnyEntry) -> None:
-        """An entry was recorded; its content is inline."""
+        """Show an entry that was recorded; its content is inline."""
         ...
 
     def close(self) -> None:
-        """The turn is over: write what is held back."""
+        """End the turn: write what is held back."""
         ...
 
 
@@ -117,7 +117,7 @@ class Clock(Protocol):
         ...
 
     def jitter(self) -> float:
-        """A number from 0 to 1."""
+        """Return a number from 0 to 1."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -199,7 +199,7 @@ class SystemClock:
         return time.monotonic()
 
     def jitter(self) -> float:
-        """A number from 0 to 1."""
+        """Return a number from 0 to 1."""
         return random.random()  # noqa: S311  spreads retries, protects nothing
 
     async def sleep(self, seconds: float) -> None:

@@ -15,9 +15,8 @@ from jp.provider.parameters import corrected_parameters
 from jp.turn.bound_reasoning import Rendered, render_bound
 from jp.turn.ports import TurnPorts
 from jp.turn.request import (
-    ContentCache,
     RequestSettings,
-    build_thread,
+    ThreadBuilder,
     context_entry,
     context_in_force,
     digests_of,
@@ -48,7 +47,7 @@ class Preparation:
         self._ports = ports
         self._settings = settings
         self._is_corrected = False
-        self._cache = ContentCache(ports.recorder)
+        self._threads = ThreadBuilder(ports.recorder, ports.stand_ins)
         self._messages = message_digests(ports.recorder.entries)
         self._context = context_in_force(ports.recorder.entries)
         self._withheld = _last_withheld(ports.recorder.entries)
@@ -75,19 +74,13 @@ class Preparation:
         Raises:
             StorageError: content that it shows cannot be read.
         """
-        return build_thread(
-            self._ports.recorder.entries,
-            self._settings,
-            loader=self._cache,
-            stand_ins=self._ports.stand_ins,
-            continuing=going_on,
-        )
+        return self._threads.build(self._ports.recorder.entries, self._settings, continuing=going_on)
 
     async def prepare(self, *, going_on: bool) -> Prepared:
-        """The next request; what it holds besides the stream is recorded where that has changed.
+        """Return the next request; a change of its settings is recorded.
 
         Raises:
-            ProviderError: it does not fit into the model's window, which is only told where room is made for it.
+            ProviderError: it does not fit into the model's window, raised only if compaction can free space for it.
         """
         context = context_entry(self._settings)
         if not is_same_context(self._context, context):

@@ -31,7 +31,7 @@ class PromptSize(msgspec.Struct, frozen=True, kw_only=True):
         return self.tools + self.system + self.messages
 
     def scaled(self, ratio: float) -> PromptSize:
-        """The size where a model's tokens are so many for one that is estimated."""
+        """Return the size with `ratio` real tokens for each estimated one."""
         return PromptSize(
             tools=round(self.tools * ratio),
             system=round(self.system * ratio),
@@ -41,7 +41,7 @@ class PromptSize(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prompt_size(sections: Sections) -> PromptSize:
-    """The size of a prompt. A picture costs what pictures do, a document as much as its bytes would as text."""
+    """Return the size of a prompt. An image costs what images do, a document as much as its bytes would as text."""
     tools, in_tools = _estimated(sections.tools)
     system, in_system = _estimated(sections.system)
     messages, in_messages = _estimated(item for message in sections.messages for item in message)
@@ -49,7 +49,7 @@ def prompt_size(sections: Sections) -> PromptSize:
 
 
 def _estimated(items: Iterable[bytes]) -> tuple[int, int]:
-    """Tokens, and how many things are no text."""
+    """Return the tokens, and the number of items that are not text."""
     tokens = encoded = 0
     for item in items:
         text = item.decode()

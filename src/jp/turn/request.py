@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from jp.compaction.projection import VERSION, project
+from jp.compaction.projection import VERSION, GrowingView
 from jp.compaction.status_lines import StandIns
 from jp.conversation.entries import (
     AnyEntry,
@@ -21,7 +21,15 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.resource import Carrier, Payload, StoredContent, checksum, content_of, formatted_of
-from jp.conversation.thread import Parameters, Thread, ToolDefinition, map_view_carriers, set_parameters
+from jp.conversation.thread import (
+    Parameters,
+    Thread,
+    ToolDefinition,
+    ViewEvent,
+    count_unchanged,
+    map_view_carriers,
+    set_parameters,
+)
 from jp.provider.base import Sections
 
 DIGEST_CHARS = 16
@@ -36,7 +44,7 @@ def _digest(items: Iterable[bytes]) -> str:
 
 
 def message_digests(entries: Iterable[AnyEntry]) -> tuple[str, ...]:
-    """The hashes of every message of the newest request in a stream."""
+    """Return the hashes of every message of the newest request in a stream."""
     messages: tuple[str, ...] = ()
     for entry in entries:
         if isinstance(entry, CycleEnd):
@@ -45,7 +53,7 @@ def message_digests(entries: Iterable[AnyEntry]) -> tuple[str, ...]:
 
 
 def digests_of(sections: Sections, before: Sequence[str]) -> Digests:
-    """The digests of a request, as the log keeps them after one whose messages hash to `before`."""
+    """Return the digests of a request for the log, after a request whose messages hash to `before`."""
     messages = [_digest(blocks) for blocks in sections.messages]
     kept = 0
     while kept < min(len(messages), len(before)) and messages[kept] == before[kept]:
@@ -66,7 +74,7 @@ class Loader(Protocol):
     """Reads content from the blob store."""
 
     def load(self, carrier: C, /) -> C:
-        """The carrier with its content inline."""
+        """Return the carrier with its content inline."""
         ...
 
 
@@ -78,7 +86,7 @@ class InlineLoader:
     """For a stream whose content is all inline."""
 
     def load(self, carrier: C, /) -> C:
-        """The carrier as it is."""
+        """Return the carrier unchanged."""
         return carrier
 
 
@@ -94,7 +102,7 @@ class RequestSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rendering_version(renderer: int) -> int:
-    """The version of the way from a log to a request, of which `renderer`, a provider's, is that of the last part."""
+    """Return the version of the rendering from a log to a request; `renderer` is the provider's part of it."""
     return VERSION + renderer
 
 
@@ -106,7 +114,7 @@ class ContentCache:
         self._read: dict[Carrier, Carrier] = {}
 
     def load(self, carrier: C, /) -> C:
-        """The carrier with its content inline; what a model is shown in another form needs none."""
+        """Return the carrier with its content inline; content that is shown in another form is not loaded."""
         if not _is_needed(carrier):
             return carrier
         found = self._read.get(carrier)
@@ -124,17 +132,17 @@ _Tools = tuple[ToolDefinition, ...]
 
 
 def read_tools(text: str) -> tuple[ToolDefinition, ...]:
-    """The tools that a `request_context` keeps as canonical JSON."""
+    """Return the tools that a `request_context` keeps as canonical JSON."""
     return msgspec.json.decode(text, type=_Tools)
 
 
 def canonical_tools(tools: tuple[ToolDefinition, ...]) -> tuple[ToolDefinition, ...]:
-    """`tools` as a log gives them back, the keys of their schemas in order: what is sent can be sent again."""
+    """Return `tools` as a log returns them, with sorted keys in their schemas, so that a request can be repeated."""
     return read_tools(canonical_json(tools))
 
 
 def context_entry(settings: RequestSettings) -> RequestContext:
-    """The entry that lets the log alone rebuild a request with these settings."""
+    """Return the entry from which a request with these settings can be rebuilt."""
     return RequestContext(
         provider=settings.provider,
         model=settings.model,
@@ -158,7 +166,7 @@ def _identity(context: RequestContext) -> tuple[object, ...]:
 
 
 def context_in_force(entries: Iterable[AnyEntry]) -> RequestContext | None:
-    """The newest `request_context` of a stream."""
+    """Return the newest `request_context` of a stream."""
     newest = None
     for entry in entries:
         if isinstance(entry, RequestContext):
@@ -189,21 +197,41 @@ def build_thread(
     stand_ins: StandIns,
     continuing: bool = False,
 ) -> Thread:
-    """The request for a stream. Only the content that the view shows is read, each once.
+    """Return the request for a stream. Only the content that the view shows is read, each once.
 
-    `continuing` asks the model to go on with the answer at the end of the stream.
+    `continuing`: ask the model to continue the answer at the end of the stream.
     """
-    view = project(entries, stand_ins, continuing=continuing)
-    content = loader if isinstance(loader, ContentCache) else ContentCache(loader)
-    return Thread(
-        model=settings.model,
-        system=settings.system,
-        tools=settings.tools,
-        events=tuple(map_view_carriers(event, content.load) for event in view.events),
-        parameters=settings.parameters,
-        schema=schema_in_force(entries),
-        conversation=_name_of(entries),
-    )
+    return ThreadBuilder(loader, stand_ins).build(entries, settings, continuing=continuing)
+
+
+class ThreadBuilder:
+    """Builds one request after another from a log that grows: events that have not changed are the same objects."""
+
+    def __init__(self, loader: Loader, stand_ins: StandIns) -> None:
+        self._content = ContentCache(loader)
+        self._view = GrowingView(stand_ins)
+        self._shown: tuple[ViewEvent, ...] = ()
+        self._loaded: tuple[ViewEvent, ...] = ()
+
+    def build(self, entries: Sequence[AnyEntry], settings: RequestSettings, *, continuing: bool = False) -> Thread:
+        """Return what `build_thread` returns.
+
+        Raises:
+            StorageError: content that the view shows cannot be read.
+        """
+        shown = self._view.project(entries, continuing=continuing).events
+        same = count_unchanged(self._shown, shown)
+        added = (map_view_carriers(event, self._content.load) for event in shown[same:])
+        self._shown, self._loaded = shown, (*self._loaded[:same], *added)
+        return Thread(
+            model=settings.model,
+            system=settings.system,
+            tools=settings.tools,
+            events=self._loaded,
+            parameters=settings.parameters,
+            schema=schema_in_force(entries),
+            conversation=_name_of(entries),
+        )
 
 
 def _name_of(entries: Sequence[AnyEntry]) -> str:

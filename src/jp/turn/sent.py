@@ -91,7 +91,7 @@ class _Reader:
                 assert_never(entry)
 
     def finish(self) -> list[SentRequest]:
-        """All requests; nothing more is read."""
+        """Return all requests; nothing more is read."""
         self._leave_open()
         return self.sent
 
@@ -145,7 +145,7 @@ def sent_requests(entries: Sequence[AnyEntry]) -> list[SentRequest]:
 
 
 def settings_of(context: RequestContext, loader: Loader) -> RequestSettings:
-    """The settings that `context` records.
+    """Return the settings that `context` records.
 
     Raises:
         StorageError: its content cannot be read.

@@ -37,7 +37,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def add_spending(one: Spending, other: Spending) -> Spending:
-    """Both; what they count must be different cycles."""
+    """Return the sum; they must count different cycles."""
     return Spending(
         cycles=one.cycles + other.cycles,
         usage=add_usage(one.usage, other.usage),
@@ -48,7 +48,7 @@ def add_spending(one: Spending, other: Spending) -> Spending:
 
 
 def total_of(spendings: Iterable[Spending]) -> Spending:
-    """All of them; what they count must be different cycles."""
+    """Return the sum; they must count different cycles."""
     total = Spending()
     for spending in spendings:
         total = add_spending(total, spending)

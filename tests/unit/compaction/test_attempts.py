@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.compaction.projection import counted_answers, is_cut, loses_reasoning
+from jp.compaction.turn_view import counted_answers, is_cut, loses_reasoning
 from jp.conversation.entries import ChatResponse, Finish
 from jp.conversation.turns import Answer, Attempt
 from logs import call, end, say, think

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from jp.app.options import Options
 from jp.app.query.conversation import QueryConversation
 from jp.app.query.structured import is_correction, where_to_look
-from jp.compaction.projection import counted_answers
+from jp.compaction.turn_view import counted_answers
 from jp.context.redaction import redact
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, JsonObject, Revert, ToolCallRequest
 from jp.conversation.json_text import JsonValue, find_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -239,12 +239,6 @@ def decode(content: bytes) -> PipedText:
         text = content.decode("utf-8-sig", errors="replace")
         is_damaged = True
     return PipedText(text=text.removesuffix("\n").removesuffix("\r"), size=len(content), is_damaged=is_damaged)
-
-
-def compose_query(typed: Sequence[str], piped: str | None) -> str:
-    """Return the text of a query: the typed words, a blank line, the piped text; `-` among the words asks for it."""
-    words = " ".join(word for word in typed if word != "-")
-    return "\n\n".join(part for part in (words, piped or "") if part.strip())
 
 
 async def _notice_silence(on_idle: Callable[[], object], idle_secs: float) -> None:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import msgspec
@@ -35,6 +35,7 @@ from jp.workspace.stamp import SYSTEM, timestamp
 
 if TYPE_CHECKING:
     from jp.app.compaction.summarizer import Pay
+    from jp.workspace.log import Log
 
 
 _VERSION = 1
@@ -164,14 +165,6 @@ def digest_of(entries: Sequence[AnyEntry], overlays: Sequence[Compaction]) -> st
     return found.hexdigest()
 
 
-class Appender(Protocol):
-    """The log of a conversation."""
-
-    def append_together(self, entries: Sequence[AnyEntry]) -> object:
-        """Append all of them or none."""
-        ...
-
-
 class CompactionResult(msgspec.Struct, frozen=True, kw_only=True):
     """Overlays that are ready to be written, and what they do.
 
@@ -236,7 +229,7 @@ async def make(
     )
 
 
-def append(log: Appender, overlays: Sequence[Compaction]) -> None:
+def append(log: Log, overlays: Sequence[Compaction]) -> None:
     """Append overlays in one step, under one time: they were made together, and are undone together.
 
     Raises:

@@ -21,12 +21,12 @@ from jp.compaction.fact_lines import FactLines
 from jp.conversation.entries import ChatRequest, ChatResponse, Revert, ToolCallRequest, TurnStart, Usage
 from jp.conversation.thread import Thread
 from jp.errors import JpError
-from jp.provider.base import Part, Provider, Sections, WireRequest
-from jp.provider.errors import ProviderError
+from jp.provider.base import Part, Provider, WireRequest
 from jp.provider.registry import ModelId, cloud_of, parse_model_id
 from jp.render.stream import PausableRenderer
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import limits_of, retry_policy_of
+from jp.turn.measuring import RelayingProvider
 from jp.turn.ports import NoCap, NoRoom, Recorder, Room, SystemClock, TurnPorts
 
 if TYPE_CHECKING:
@@ -153,38 +153,16 @@ class TitleCost(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage
 
 
-class WatchedProvider:
+class WatchedProvider(RelayingProvider):
     """A provider that calls `begin` with the first part of another provider's answer."""
 
     def __init__(self, provider: Provider, begin: Callable[[], None]) -> None:
-        self._provider = provider
+        super().__init__(provider)
         self._begin = begin
-
-    @property
-    def id(self) -> str:
-        """See the port."""
-        return self._provider.id
-
-    @property
-    def renderer(self) -> int:
-        """See the port."""
-        return self._provider.renderer
-
-    def render(self, thread: Thread) -> WireRequest:
-        """See the port."""
-        return self._provider.render(thread)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """See the port."""
-        return self._provider.sections(request)
-
-    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """See the port."""
-        return self._provider.locate_rejected(thread, error)
 
     async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
         """See the port."""
-        async with aclosing(self._provider.stream(request)) as parts:
+        async with aclosing(self.inner.stream(request)) as parts:
             async for part in parts:
                 self._begin()
                 yield part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -173,13 +173,6 @@ _MOST_CALLS = 20
 _ADVICE = "Write above the line. Save and leave the editor to ask; leave nothing above it to ask nothing."
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that is worth knowing about the conversation."""
-
-    name: str
-    value: str
-
-
 def block_quote(text: str) -> str:
     """Return `text` as a block quote of Markdown, without anything that steers a terminal."""
     return "\n".join(f"> {line}" if line else ">" for line in sanitize(text).strip("\n").split("\n"))
@@ -190,9 +183,9 @@ def is_quote_only(text: str) -> bool:
     return all(line.startswith(">") or not line.strip() for line in text.split("\n"))
 
 
-def notes(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
+def notes(facts: Mapping[str, str], turns: Sequence[Turn]) -> str:
     """Return the text below the cut line: how to go on, the facts, and the last of `turns`, newest first. Bounded."""
-    listed = [f"- {fact.name}: {_shortened(one_line(fact.value), _MOST_CHARS_OF_FACT)}" for fact in facts]
+    listed = [f"- {name}: {_shortened(one_line(value), _MOST_CHARS_OF_FACT)}" for name, value in facts.items() if value]
     return "\n".join([_ADVICE, "", *listed, *_quoted_turns(turns), ""])
 
 
@@ -353,7 +346,7 @@ class Composer:
         settings = resolve_settings(self._context, self._held, [*flags, *switched])
         return without_missing_tools(settings.resolved, self._context.cache)[0]
 
-    def _facts(self, given: QueryInput) -> list[Fact]:
+    def _facts(self, given: QueryInput) -> dict[str, str]:
         """Return the facts worth knowing while one writes: also that there is a model, and a key for it.
 
         Raises:
@@ -361,14 +354,13 @@ class Composer:
         """
         attachments = self._config.conversation.attachments
         more = f" and {len(attachments) - _MOST_ATTACHMENTS} more" if len(attachments) > _MOST_ATTACHMENTS else ""
-        known = {
+        return {
             "conversation": self._conversation(),
             "model": str(self._wiring.model),
             "attachments": ", ".join(attachments[:_MOST_ATTACHMENTS]) + more,
             "tokens": self._tokens(),
             "standard input": f"{len(given.piped):,} characters follow your text" if given.piped else "",
         }
-        return [Fact(name=name, value=value) for name, value in known.items() if value]
 
     def _conversation(self) -> str:
         if self._chosen is None:

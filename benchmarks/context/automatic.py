@@ -24,7 +24,7 @@ from context.rounds import index_groups
 from context.schemes import Scheme
 from context.sessions import Session
 from context.workers import spread
-from jp.app.query import room
+from jp.app.query import auto_compaction
 from jp.app.query.screen import Dialogue
 from jp.app.query.wiring import Wiring
 from jp.compaction.fact_lines import FactLines
@@ -207,7 +207,7 @@ class Simulation:
 
     def _turn(self) -> Preparation:
         said: list[str] = []
-        automatic = room.AutomaticCompaction(
+        automatic = auto_compaction.AutomaticCompaction(
             self._wiring, self.log, self._workspace, "benchmark", log=said.append, remembers=True
         )
         ports = TurnPorts(
@@ -251,7 +251,7 @@ def wired(root: Path, window: int, summarizer: Summarizer) -> Wiring:
 def product_bill(messages: Transcript, window: int, summarizer: Summarizer, facts: Sequence[Fact]) -> Bill:
     """Return the cost of the requests for all answers in `messages` under jp's automatic compaction."""
     clock = count(1_000_000.0, SECONDS_A_REQUEST)
-    with TemporaryDirectory() as folder, patch.object(room, "time", lambda: next(clock)):
+    with TemporaryDirectory() as folder, patch.object(auto_compaction, "time", lambda: next(clock)):
         root = Path(folder)
         create_workspace(root / "work", commit_conversations=False)
         simulation = Simulation(root, window, summarizer)

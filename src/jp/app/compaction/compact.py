@@ -8,8 +8,8 @@ from time import time
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.compaction.applying import CompactionResult, Proposals, append, make
 from jp.app.compaction.order import CompactionOrder, PolicyFlags, RangeFlags, SummaryOrder, order_of
+from jp.app.compaction.overlays import CompactionResult, Proposals, append, make
 from jp.app.compaction.preview import Preview, Previewer
 from jp.app.conversations import OpenConversation, ReadConversation, open_conversation, read_conversation
 from jp.app.options import Options

@@ -21,7 +21,7 @@ from jp.errors import StorageError, UsageError
 from jp.turn.request import Loader
 
 if TYPE_CHECKING:
-    from jp.app.forking import Fork
+    from jp.app.fork import Fork
     from jp.workspace.listing import ConversationInfo
     from jp.workspace.log import Log
     from jp.workspace.session import Session
@@ -178,9 +178,9 @@ def read_conversation(info: ConversationInfo, context: QueryContext) -> QueryCon
         layers = layers_of(workspace, info, stream.entries)
         return QueryConversation(info=info, entries=stream.entries, loader=stream, layers=layers)
 
-    from jp.app.forking import Forking, up_to
+    from jp.app.fork import ForkMaker, up_to
 
-    forking = Forking(options=context.options, workspace=workspace, sources=context.sources)
+    forking = ForkMaker(options=context.options, workspace=workspace, sources=context.sources)
     fork = forking.prepare(info, up_to(arguments.fork, option="--fork"), local=arguments.local or None)
     return QueryConversation(info=info, entries=fork.entries, loader=fork.stream, layers=fork.layers, fork=fork)
 
@@ -300,13 +300,13 @@ async def _create(
 async def _create_fork(
     fork: Fork, context: QueryContext, new: NewConversation, stack: AsyncExitStack
 ) -> tuple[ConversationInfo, Log]:
-    from jp.app.forking import Forking, with_labels
+    from jp.app.fork import ForkMaker, with_labels
 
     arguments = context.arguments
     metadata = with_labels(fork.metadata, title=arguments.title, labels=arguments.labels)
     first_words = new.first_words or metadata.first_words
     metadata = msgspec.structs.replace(metadata, first_words=first_words, expires_at=arguments.expires_at)
-    forking = Forking(options=context.options, workspace=context.workspace, sources=context.sources)
+    forking = ForkMaker(options=context.options, workspace=context.workspace, sources=context.sources)
     info = forking.write(fork, metadata, topic=new.topic)
     return info, await _open_new(info, context, stack, lambda: None)
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments, check, flag_layers, read_wanted, with_schema
-from jp.app.query.asking import Asker, TitleCost, Titling
 from jp.app.query.attachments import AttachmentSchemes, check_size, compose_request, outside_of_root, restoring
 from jp.app.query.conversation import (
     ConversationContext,
@@ -30,6 +29,7 @@ from jp.app.query.question import ComposedQuery, QueryInput, Question, read_ques
 from jp.app.query.screen import NoScreen, Screen
 from jp.app.query.structured import StructuredTurn, take_structured_turn
 from jp.app.query.tools import BuiltinTools, tool_layers, without_missing_tools
+from jp.app.query.turns import TitleCost, TitleWriter, TurnRunner
 from jp.app.query.wiring import Wiring, check_rendering, wire
 from jp.app.settings import require_tool, tell_ignored
 from jp.config.model import AppConfig
@@ -87,7 +87,7 @@ class QueryReport(msgspec.Struct, frozen=True, kw_only=True):
     recorder: Recorder
     start: int
     max_cycles: int
-    titling: Titling
+    titling: TitleWriter
 
     @property
     def answer(self) -> str:
@@ -193,9 +193,9 @@ async def run(prepared: PreparedQuery) -> QueryReport:
     await compact_first(wiring, begun)
     composed.begun()
     recorder = restoring(prepared.question.recorder(begun.log), request, wiring.notice)
-    titling = Titling(wiring, begun=begun, recorder=recorder)
+    titling = TitleWriter(wiring, begun=begun, recorder=recorder)
     await prepared.stack.enter_async_context(titling)
-    asker = Asker(titling.wiring, begun=begun, recorder=recorder)
+    asker = TurnRunner(titling.wiring, begun=begun, recorder=recorder)
     cycles, start = asker.limits.max_cycles, len(recorder.entries)
     structured = None
     if prepared.checker is None:
@@ -246,7 +246,7 @@ async def compact_first(wiring: Wiring, begun: ConversationContext) -> None:
     """
     if wiring.context.arguments.compact is None:
         return
-    from jp.app.compaction.applying import append, made_sentence, make
+    from jp.app.compaction.overlays import append, made_sentence, make
     from jp.app.compaction.preview import Previewer
     from jp.app.query.budget import payment
 
@@ -269,7 +269,7 @@ def compacted_entries(wiring: Wiring, entries: Sequence[AnyEntry], loader: Loade
     """Return the stream as `--compact` would leave it, for a dry run: no model is asked, so a summary is not there."""
     if wiring.context.arguments.compact is None:
         return entries
-    from jp.app.compaction.applying import turns_text
+    from jp.app.compaction.overlays import turns_text
     from jp.app.compaction.preview import Previewer
 
     previewer = Previewer(entries, wiring.config, loader, now=time(), model=wiring.model)

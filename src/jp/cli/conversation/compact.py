@@ -9,7 +9,16 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from jp.app.compaction.applying import (
+from jp.app.compaction.compact import (
+    CompactionRequest,
+    chosen_compactions,
+    make_compaction,
+    plan_compaction,
+    proposals_of,
+    undo_compactions,
+)
+from jp.app.compaction.order import PolicyFlags, RangeFlags, bounds_of, listed_profiles, parse_budget
+from jp.app.compaction.overlays import (
     CompactionResult,
     append,
     frees_little,
@@ -23,15 +32,6 @@ from jp.app.compaction.applying import (
     profiles_value,
     turns_text,
 )
-from jp.app.compaction.compact import (
-    CompactionRequest,
-    chosen_compactions,
-    make_compaction,
-    plan_compaction,
-    proposals_of,
-    undo_compactions,
-)
-from jp.app.compaction.order import PolicyFlags, RangeFlags, bounds_of, listed_profiles, parse_budget
 from jp.app.compaction.preview import Previewer
 from jp.app.conversations import OpenConversation, ReadConversation, open_conversation, read_conversation
 from jp.app.options import AnyWorkspace, open_session, open_workspace

@@ -390,7 +390,7 @@ def _check_move(options: GlobalOptions, workspace: AnyWorkspace, info: Conversat
 def _moved(
     options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo, lock: Lock, *, local: bool
 ) -> ConversationInfo:
-    from jp.app.forking import own_changes
+    from jp.app.fork import own_changes
     from jp.app.settings import accept_own, is_foreign
     from jp.workspace.moving import move_conversation
     from jp.workspace.workspace import Workspace

@@ -62,8 +62,8 @@ def fork(
     import anyio
     from msgspec import to_builtins
 
-    from jp.app.forking import ForkRequest
-    from jp.app.forking import fork as fork_conversation
+    from jp.app.fork import ForkRequest
+    from jp.app.fork import fork as fork_conversation
     from jp.cli.output import print_result
     from jp.errors import UsageError
 

@@ -24,7 +24,7 @@ from jp.turn.request import context_in_force
 from jp.turn.usage import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, of_summaries, price_of, total_of
 
 if TYPE_CHECKING:
-    from jp.app.query.asking import TitleCost
+    from jp.app.query.turns import TitleCost
     from jp.turn.ports import Recorder
 
 

@@ -6,7 +6,7 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from jp.app.compaction.applying import (
+from jp.app.compaction.overlays import (
     CompactionResult,
     made_sentence,
     overlay_text,

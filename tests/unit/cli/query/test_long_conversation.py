@@ -13,10 +13,10 @@ import pytest
 
 from doubles import FakeClock, Screen
 from jp.app.options import Options
-from jp.app.query import room
+from jp.app.query import auto_compaction
 from jp.app.query.arguments import QueryArguments
+from jp.app.query.auto_compaction import AutomaticCompaction
 from jp.app.query.conversation import QueryContext
-from jp.app.query.room import AutomaticCompaction
 from jp.app.query.screen import Dialogue, NoScreen
 from jp.app.query.wiring import Wiring
 from jp.app.settings import read_sources
@@ -228,7 +228,7 @@ def test_a_long_conversation_on_a_small_window(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, summaries: Sequence[str], writers: set[str | None]
 ) -> None:
     clock = count(1_000_000.0, 40.0)
-    monkeypatch.setattr(room, "time", lambda: next(clock))
+    monkeypatch.setattr(auto_compaction, "time", lambda: next(clock))
     soak = Soak(tmp_path, summaries)
     waiting = list(range(TURNS))
 
@@ -259,7 +259,7 @@ def test_a_request_that_is_clearly_small_enough_is_not_estimated_again(
         estimated.append(size.total)
         return size
 
-    monkeypatch.setattr(room, "prompt_size", counted)
+    monkeypatch.setattr(auto_compaction, "prompt_size", counted)
     monkeypatch.setitem(globals(), "WINDOW", 20_000)
     soak = Soak(tmp_path, GOOD)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jp.workspace.metadata import Metadata
 
 
-class Asker:
+class TurnRunner:
     """Takes one turn after the other. `recorder` is where they are written, in the conversation that has `begun`."""
 
     def __init__(
@@ -121,7 +121,7 @@ class Asker:
         """Return the room that frees space in the model's window: one that does nothing, unless that is configured."""
         if not self._config.conversation.compaction.auto.enabled:
             return NoRoom()
-        from jp.app.query.room import AutomaticCompaction
+        from jp.app.query.auto_compaction import AutomaticCompaction
 
         return AutomaticCompaction(self._wiring, self._recorder, self._conversation)
 
@@ -168,7 +168,7 @@ class WatchedProvider(RelayingProvider):
                 yield part
 
 
-class Titling:
+class TitleWriter:
     """Gives a conversation its title, if it needs one. A context manager: outside of it, nothing goes on.
 
     `wiring` is what the turn works with, so that it begins with the first part of an answer.

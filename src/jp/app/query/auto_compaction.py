@@ -1,4 +1,4 @@
-"""Automatic compaction (RFD D17): making room before a request that comes near to the model's window."""
+"""Automatic compaction: room in the model's window, made before a request that comes near to it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from time import time
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.compaction.applying import turns_text
 from jp.app.compaction.order import CompactionOrder, order_of
+from jp.app.compaction.overlays import turns_text
 from jp.app.compaction.summarizer import error_kind_of, limit_of, local_summary, summarizer_for, texts_of
 from jp.app.estimates import known_error
 from jp.app.query.budget import payment

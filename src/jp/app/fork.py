@@ -86,7 +86,7 @@ async def fork(options: Options, target: str = ".", request: ForkRequest | None 
     workspace = open_workspace(options)
     session = open_session(workspace)
     source = choose(options, target, workspace, session)
-    forking = Forking(options=options, workspace=workspace, sources=read_sources(options, workspace))
+    forking = ForkMaker(options=options, workspace=workspace, sources=read_sources(options, workspace))
     prepared = forking.prepare(source, lambda entries: _chosen_turns(entries, request), local=request.local)
     if request.compact is not None:
         from jp.app.compaction.order import order_of
@@ -116,10 +116,10 @@ async def fork(options: Options, target: str = ".", request: ForkRequest | None 
     return report
 
 
-async def _compact(forking: Forking, info: ConversationInfo, profile: str) -> None:
+async def _compact(forking: ForkMaker, info: ConversationInfo, profile: str) -> None:
     """Compact a fork that was just written, or remove it again where that fails."""
-    from jp.app.compaction.applying import made_sentence
     from jp.app.compaction.compact import CompactionRequest, compact
+    from jp.app.compaction.overlays import made_sentence
 
     try:
         made = await compact(forking.options, str(info.id), CompactionRequest(profile=profile or None))
@@ -165,7 +165,7 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...]
 
 
-class Forking(msgspec.Struct, frozen=True, kw_only=True):
+class ForkMaker(msgspec.Struct, frozen=True, kw_only=True):
     """The place where forks are made: what every fork of a command has in common."""
 
     options: Options

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from jp.app.compaction.preview import (
     LastCycle,
+    LostReasoning,
     ProfileGain,
-    ReasoningLost,
     gains_of,
     last_cycle,
     model_name,
@@ -131,7 +131,7 @@ class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
     largest: tuple[ContextItem, ...] = ()
     profiles: tuple[ProfileGain, ...] = ()
     volatile: tuple[Volatile, ...] = ()
-    reasoning_withheld: ReasoningLost = ReasoningLost()
+    reasoning_withheld: LostReasoning = LostReasoning()
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):

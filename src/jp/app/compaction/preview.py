@@ -165,7 +165,7 @@ class SummaryPreview(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
 
 
-class ReasoningLost(msgspec.Struct, frozen=True, kw_only=True):
+class LostReasoning(msgspec.Struct, frozen=True, kw_only=True):
     """Reasoning that is sent now and would not be, because its vendor takes it only behind an unchanged prefix.
 
     `tokens` are those that the model took for it, as far as its vendor reported them, else about those of its text.
@@ -191,7 +191,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     cost: EditCost | None
     is_warm: bool
     budget: int | None = None
-    reasoning_lost: ReasoningLost = ReasoningLost()
+    reasoning_lost: LostReasoning = LostReasoning()
 
     @property
     def changed_from(self) -> int | None:
@@ -388,18 +388,18 @@ class Previewer:
 
 def reasoning_lost(
     entries: Sequence[AnyEntry], overlays: Sequence[Compaction], config: AppConfig, loader: Loader
-) -> ReasoningLost:
+) -> LostReasoning:
     """Return what `overlays` would take from the next request to the model that was asked last.
 
     Reasoning that they strip themselves is not counted. A log that does not say what was sent gives nothing.
     """
     if not overlays:
-        return ReasoningLost()
+        return LostReasoning()
     before, after = _withheld(entries, (), config, loader), _withheld(entries, overlays, config, loader)
     return _lost(entries, [origin for origin in after if origin not in before])
 
 
-def reasoning_withheld(entries: Sequence[AnyEntry], config: AppConfig, loader: Loader) -> ReasoningLost:
+def reasoning_withheld(entries: Sequence[AnyEntry], config: AppConfig, loader: Loader) -> LostReasoning:
     """Return what the next request to the model that was asked last is without, since its prefix has changed."""
     return _lost(entries, _withheld(entries, (), config, loader))
 
@@ -423,8 +423,8 @@ def _withheld(
         return ()
 
 
-def _lost(entries: Sequence[AnyEntry], origins: Sequence[str]) -> ReasoningLost:
-    return ReasoningLost(blocks=len(origins), tokens=_reasoning_tokens(entries, frozenset(origins)))
+def _lost(entries: Sequence[AnyEntry], origins: Sequence[str]) -> LostReasoning:
+    return LostReasoning(blocks=len(origins), tokens=_reasoning_tokens(entries, frozenset(origins)))
 
 
 def _reasoning_tokens(entries: Sequence[AnyEntry], lost: frozenset[str]) -> int:

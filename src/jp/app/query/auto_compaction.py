@@ -113,7 +113,7 @@ class OverlayMaker:
         """
         draft = self._mechanical(planner, need, Draft(state=state))
         if draft.freed < need.wanted and self._order.wish.summary:
-            draft = await self._summarised(planner, need, draft, at)
+            draft = await self._summarized(planner, need, draft, at)
         if draft.freed < need.wanted:
             draft = await self._without_work(planner, need, draft, at, keep=UNCOVERED_CYCLES)
         if not need.is_urgent:
@@ -121,7 +121,7 @@ class OverlayMaker:
         if draft.freed < need.wanted:
             draft = self._with(planner, draft, self._planned(planner, is_forced=True))
         if draft.freed < need.wanted:
-            draft = await self._summarised(planner, need, draft, at)
+            draft = await self._summarized(planner, need, draft, at)
         if draft.freed < need.least:
             draft = await self._without_work(planner, need, draft, at, keep=NEWEST_CYCLES)
         return draft
@@ -160,7 +160,7 @@ class OverlayMaker:
         freed = planner.effect(whole).freed
         return replace(draft, overlays=whole, freed=freed) if freed > draft.freed else draft
 
-    async def _summarised(self, planner: Planner, need: Need, draft: Draft, at: SummaryCircumstances) -> Draft:
+    async def _summarized(self, planner: Planner, need: Need, draft: Draft, at: SummaryCircumstances) -> Draft:
         """Return `draft` with a summary, where one comes to be."""
         if not need.is_urgent and not self._has_old_turns(planner):
             return draft

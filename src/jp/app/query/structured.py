@@ -24,26 +24,26 @@ LIMIT_SECS = 2.0
 _ONE_WAY = "a pattern has to match a text in one way only: `^a+$`, not `^(a|aa)+$`"
 
 
-class Unchecked(msgspec.Struct, frozen=True, kw_only=True):
+class UncheckedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The value was not checked, for this reason."""
 
     reason: str
     hint: str = ""
 
 
-class Fit(msgspec.Struct, frozen=True):
+class ValidAnswer(msgspec.Struct, frozen=True):
     """The answer is this value."""
 
     value: Any
 
 
-class Unfit(msgspec.Struct, frozen=True):
+class InvalidAnswer(msgspec.Struct, frozen=True):
     """The answer does not fit: `problems` are there in the order in which they are said, at least one."""
 
     problems: tuple[str, ...]
 
 
-class Cut(msgspec.Struct, frozen=True):
+class TruncatedAnswer(msgspec.Struct, frozen=True):
     """The answer reached the longest that the model may write, so that it may go on."""
 
 
@@ -51,7 +51,7 @@ class NoAnswer(msgspec.Struct, frozen=True):
     """There is nothing."""
 
 
-Verdict = Fit | Unfit | Unchecked | Cut | NoAnswer
+Verdict = ValidAnswer | InvalidAnswer | UncheckedAnswer | TruncatedAnswer | NoAnswer
 
 _REASONS: dict[NoValue, str] = {
     "none": "it holds no JSON value",
@@ -67,7 +67,7 @@ async def judge(entries: Sequence[AnyEntry], checker: Checker) -> Verdict:
     if attempt is None:
         return NoAnswer()
     if attempt.end is not None and attempt.end.finish == "length":
-        return Cut()
+        return TruncatedAnswer()
     answers = [answer for answer in attempt.answers if isinstance(answer, ChatResponse)]
     data = [answer for answer in answers if answer.data is not msgspec.UNSET]
     if not data:
@@ -75,7 +75,7 @@ async def judge(entries: Sequence[AnyEntry], checker: Checker) -> Verdict:
     values = {msgspec.json.encode(answer.data, order="deterministic"): answer.data for answer in data if _holds(answer)}
     if len(values) == 1:
         return await check_value(next(iter(values.values())), checker)
-    return Unfit((_REASONS["several" if values else _reason_of(data)],))
+    return InvalidAnswer((_REASONS["several" if values else _reason_of(data)],))
 
 
 def _last_attempt(entries: Sequence[AnyEntry]) -> Attempt | None:
@@ -100,7 +100,9 @@ def _reason_of(data: Sequence[ChatResponse]) -> NoValue:
     return "none"
 
 
-async def check_value(value: Any, checker: Checker, *, limit_secs: float = LIMIT_SECS) -> Fit | Unfit | Unchecked:
+async def check_value(
+    value: Any, checker: Checker, *, limit_secs: float = LIMIT_SECS
+) -> ValidAnswer | InvalidAnswer | UncheckedAnswer:
     """Return whether a value fits, found out in a thread that nobody waits for once the wait is cancelled."""
     from anyio.to_thread import run_sync
 
@@ -109,9 +111,9 @@ async def check_value(value: Any, checker: Checker, *, limit_secs: float = LIMIT
     except EndlessSearchError as error:
         search = f"the search for the pattern {error.pattern!r}"
         if error.timed_out:
-            return Unchecked(reason=f"{search} takes more than {limit_secs:g} s", hint=_ONE_WAY)
-        return Unchecked(reason=f"{search} failed")
-    return Unfit(tuple(map(str, misfits))) if misfits else Fit(value)
+            return UncheckedAnswer(reason=f"{search} takes more than {limit_secs:g} s", hint=_ONE_WAY)
+        return UncheckedAnswer(reason=f"{search} failed")
+    return InvalidAnswer(tuple(map(str, misfits))) if misfits else ValidAnswer(value)
 
 
 AUTHOR = "jp"
@@ -146,7 +148,7 @@ class StructuredTurn(msgspec.Struct, frozen=True, kw_only=True):
     def decides(self) -> bool:
         """True if the answer decides how the command ends, rather than how the turn ended."""
         ending = self.outcome.ending
-        return ending == "answered" or (ending == "capped" and isinstance(self.verdict, Cut))
+        return ending == "answered" or (ending == "capped" and isinstance(self.verdict, TruncatedAnswer))
 
 
 async def take_structured_turn(
@@ -166,7 +168,7 @@ async def take_structured_turn(
     first = await ask(request, max_cycles)
     verdict = await judge(log.entries, checker)
     left = max_cycles - first.cycles
-    if first.ending != "answered" or not isinstance(verdict, Unfit) or left < 1:
+    if first.ending != "answered" or not isinstance(verdict, InvalidAnswer) or left < 1:
         return StructuredTurn(outcome=first, verdict=verdict)
     notice(f"the answer does not fit the schema ({in_one_line(verdict.problems)}); asking once more")
     second = await ask(correction(verdict, checker.schema), left)
@@ -180,7 +182,7 @@ async def take_structured_turn(
     return StructuredTurn(outcome=both, verdict=await judge(log.entries, checker))
 
 
-def correction(unfit: Unfit, schema: JsonObject) -> ChatRequest:
+def correction(unfit: InvalidAnswer, schema: JsonObject) -> ChatRequest:
     """Return the request that says what does not fit."""
     listed = "\n".join(f"- {problem}" for problem in unfit.problems[:_LISTED])
     content = (
@@ -209,15 +211,15 @@ def value_of(structured: StructuredTurn, options: Options) -> Any:
         SchemaMismatchError: it came to none.
     """
     match structured.verdict:
-        case Fit(value=value):
+        case ValidAnswer(value=value):
             return value
-        case Unfit(problems=problems):
+        case InvalidAnswer(problems=problems):
             message = f"the answer does not fit the schema: {in_one_line(problems)}"
             raise SchemaMismatchError(message, hint=where_to_look(options))
-        case Unchecked(reason=reason, hint=hint):
+        case UncheckedAnswer(reason=reason, hint=hint):
             message = f"the answer could not be checked against the schema: {reason}"
             raise SchemaMismatchError(message, hint="; ".join(filter(None, (hint, where_to_look(options)))))
-        case Cut():
+        case TruncatedAnswer():
             raise SchemaMismatchError(
                 "the answer was cut off at the longest that the model may give, so it is not whole",
                 hint="allow more with `-p max_tokens=N`, or ask for less",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.app.query.structured import Fit, Unchecked, Unfit, check_value
+from jp.app.query.structured import InvalidAnswer, UncheckedAnswer, ValidAnswer, check_value
 from jp.app.schema_checker import Checker
 from jp.conversation.entries import JsonObject
 
@@ -17,7 +17,7 @@ LONG = "a" * 60 + "b"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 
 
-def checked(schema: JsonObject, value: Any, *, limit_secs: float = 2) -> Fit | Unfit | Unchecked:
+def checked(schema: JsonObject, value: Any, *, limit_secs: float = 2) -> ValidAnswer | InvalidAnswer | UncheckedAnswer:
     return anyio.run(partial(check_value, value, Checker(schema), limit_secs=limit_secs))
 
 
@@ -36,7 +36,7 @@ SEARCHES: dict[str, tuple[JsonObject, Any]] = {
 def test_a_search_without_end_is_stopped_and_its_pattern_is_named(name: str) -> None:
     found = checked(*SEARCHES[name], limit_secs=0.02)
 
-    assert isinstance(found, Unchecked)
+    assert isinstance(found, UncheckedAnswer)
     assert found.reason == f"the search for the pattern {ENDLESS!r} takes more than 0.02 s"
 
 
@@ -66,14 +66,14 @@ def test_patterns_say_which_names_are_expected(value: Any, problems: tuple[str, 
         "properties": {"x.": {}},
     }
 
-    assert checked(schema, value) == (Unfit(problems) if problems else Fit(value))
+    assert checked(schema, value) == (InvalidAnswer(problems) if problems else ValidAnswer(value))
 
 
 def test_a_member_that_is_called_like_a_keyword_is_no_keyword() -> None:
     schema: JsonObject = {"properties": {"patternProperties": {"type": "string"}}}
 
-    assert checked(schema, {"patternProperties": "x", "type": 1}) == Fit({"patternProperties": "x", "type": 1})
-    assert isinstance(checked(schema, {"patternProperties": 1}), Unfit)
+    assert checked(schema, {"patternProperties": "x", "type": 1}) == ValidAnswer({"patternProperties": "x", "type": 1})
+    assert isinstance(checked(schema, {"patternProperties": 1}), InvalidAnswer)
 
 
 NAMES = st.text("ab.|^$({}\\\n", max_size=4)

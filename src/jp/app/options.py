@@ -13,8 +13,8 @@ from jp.workspace.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
     from jp.app.targets import Picker
-    from jp.workspace.ephemeral import EphemeralWorkspace
     from jp.workspace.lock import Lock
+    from jp.workspace.retention import EphemeralWorkspace
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ def open_workspace(options: Options) -> AnyWorkspace:
     if options.persist:
         return found
 
-    from jp.workspace.ephemeral import EphemeralWorkspace
+    from jp.workspace.retention import EphemeralWorkspace
 
     return EphemeralWorkspace(found)
 

@@ -15,7 +15,7 @@ import msgspec
 from jp.conversation.entries import JsonObject
 from jp.conversation.schemas import IN_PLACE, KEYWORDS, Place, pointer, schemas_in
 from jp.errors import UsageError
-from jp.likeness import nearest
+from jp.suggestions import closest_names
 
 if TYPE_CHECKING:
     from jsonschema import FormatChecker, SchemaError, ValidationError
@@ -402,7 +402,7 @@ class Checker:
         return copy
 
     def _search(self, pattern: str, text: str) -> bool:
-        from jp.tool.files.edits import compiled
+        from jp.tool.files.changes import compiled
 
         left = self._deadline - monotonic()
         if left <= 0:
@@ -459,7 +459,7 @@ def _meant_type(error: ValidationError) -> str:
     names_a_type = "type" in list(error.absolute_path)[-2:] and error.validator in {"anyOf", "enum"}
     if not (names_a_type and isinstance(written, str)):
         return ""
-    return "".join(f'did you mean "{_TYPES[name]}"?' for name in nearest(written, _TYPES))
+    return "".join(f'did you mean "{_TYPES[name]}"?' for name in closest_names(written, _TYPES))
 
 
 def _exact(dialect: type[Validator], search: Callable[[str, str], bool]) -> type[Validator]:

@@ -1,1 +1,1 @@
-"""One response from one model: ports, parts, transport, adapters."""
+"""Providers of models: ports, adapters for vendors, transport, keys, and tables of models."""

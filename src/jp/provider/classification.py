@@ -1,4 +1,4 @@
-"""From a failed exchange to a `ProviderError`, with the time to wait: one classification for all vendors. Pure."""
+"""Classification of failures for all vendors: from a response to a `ProviderError` and the time to wait. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from jp.likeness import nearest
 from jp.provider.errors import RETRYABLE, ErrorKind, ProviderError
 from jp.provider.models import known_names
 from jp.provider.reader import UNREADABLE
+from jp.suggestions import closest_names
 
 _LONGEST = 365 * 86_400.0
-"""Whoever says more might as well say never."""
+"""Longest wait in seconds that is returned: a year."""
 
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -37,7 +37,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _duration(text: str | None) -> float | None:
-    """Seconds of `1m30s`, `250ms` or a bare number."""
+    """Return the seconds of `1m30s`, `250ms` or a bare number."""
     if text is None:
         return None
     found = _DURATION.findall(text)
@@ -47,7 +47,7 @@ def _duration(text: str | None) -> float | None:
 
 
 def _date(text: str | None, now: float) -> float | None:
-    """Seconds until an HTTP date."""
+    """Return the seconds until an HTTP date."""
     if text is None or "," not in text:
         return None
     from email.utils import parsedate_to_datetime
@@ -59,7 +59,7 @@ def _date(text: str | None, now: float) -> float | None:
 
 
 def _from_headers(headers: Mapping[str, str], now: float) -> float | None:
-    """The first that is there of all that are in use, most precise first."""
+    """Return the wait that the most precise header asks for, in seconds."""
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
     plain = headers.get("retry-after")
@@ -85,7 +85,7 @@ def _from_prose(text: str) -> float | None:
 
 
 def retry_after(headers: Mapping[str, str], text: str, *, now: float) -> float | None:
-    """Seconds to wait, rounded up to milliseconds, a year at most; None where neither headers nor text ask for a pause.
+    """Return the seconds to wait, rounded up to milliseconds, a year at most; None if nothing asks for it.
 
     Header names are lower case. `now` is the time in seconds since the epoch.
     """
@@ -103,12 +103,11 @@ _QUOTA = re.compile(
     re.IGNORECASE,
 )
 _MAYBE_QUOTA = re.compile(r"quota exceeded|exceeded your current quota|resource_exhausted|credits", re.IGNORECASE)
-"""Google says this of a limit that is over in a minute as well: what tells them apart is a time to wait, or the name
-of the limit."""
+"""Also used by Google for limits that reset in a minute: a time to wait, or the name of the limit, decides."""
 
 _SHORT_LIMIT = re.compile(r"per_?(minute|second)|resource exhausted\. please try again later", re.IGNORECASE)
 _LONG_LIMIT = re.compile(r"per_?day|\blimit: 0\b", re.IGNORECASE)
-"""Of a limit by the day Google says to wait for seconds, too, and of a model that the plan does not have at all."""
+"""Limits for which Google asks to wait seconds although they reset daily, or the plan lacks the model."""
 
 _TOO_LONG = re.compile(
     r"prompt is too long|context_length_exceeded|request_too_large|exceeds? the (maximum |available )?context"
@@ -118,13 +117,13 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _LASTING = re.compile(r"requires more system memory|requires --jinja|image input is not supported", re.IGNORECASE)
-"""What no second attempt changes, whatever the status says."""
+"""Words of errors that a retry cannot fix, whatever the status is."""
 
 _BAD_KEY = re.compile(r"\bapi[ _]key (is )?(not valid|invalid|expired)|invalid api[ _]key", re.IGNORECASE)
-"""Some refuse a key as they refuse any bad request (400)."""
+"""Rejected keys that some providers report as any bad request (400)."""
 
 _INVALID = re.compile(r"\b\d+ validation errors?\b", re.IGNORECASE)
-"""Servers on FastAPI that catch all errors report this one, too, as their own failure (500)."""
+"""Validation errors that FastAPI servers with a catch-all handler report as their own failure (500)."""
 
 _REASONING = re.compile(
     r"thinking`?.*(cannot be modified|signature)|signature.*thinking|expected `?thinking|thought[ _]?signature"
@@ -140,7 +139,7 @@ _NO_MODEL = re.compile(
 )
 _FLAGGED = re.compile(r"requires moderation|\bflagged\b", re.IGNORECASE)
 _NOWHERE = re.compile(rb'(\{"\w+": ?"not found"\}|404 page not found|not found)?', re.IGNORECASE)
-"""What web servers say of a path that they do not know."""
+"""Text of web servers for an unknown path."""
 
 _KEY = re.compile(r"\b(sk|pk|xai|gsk)-[\w\-]{6,}|\bAIza[\w\-]{10,}")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
@@ -179,7 +178,7 @@ _KINDS: dict[str, ErrorKind] = {
     "serviceUnavailableException": "transient",
     "validationException": "invalid_request",
 }
-"""What providers call an error, where that decides."""
+"""Error kinds by the types and codes of providers that decide alone."""
 
 _VAGUE: frozenset[ErrorKind] = frozenset({"invalid_request", "other"})
 
@@ -202,9 +201,10 @@ _STATUSES: dict[int, ErrorKind] = {
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose answer it is. `key_hint` mends a key that is not accepted, `hints` other errors, by their kind.
+    """The source of a reply.
 
-    `reply_hints` are words of an answer, and the hint for it. `secrets` never appear in a message.
+    `key_hint` is the hint for a rejected key, `hints` those for other errors, by their kind. `reply_hints` are words of
+    a reply, and the hint for it. `secrets` never appear in a message.
     """
 
     provider: str
@@ -217,7 +217,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer that is none. `status` is None for an error inside a stream; header names are lower case."""
+    """A failed response. `status` is None for an error inside a stream; header names are lower case."""
 
     body: bytes
     status: int | None = None
@@ -225,7 +225,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Report(msgspec.Struct, frozen=True):
-    """What the body says. `names` are all types and codes that it gives the error, `status` the one of HTTP."""
+    """The error in a body. `names` are all types and codes of the error, `status` is the HTTP status."""
 
     text: str
     names: tuple[str, ...]
@@ -233,7 +233,7 @@ class _Report(msgspec.Struct, frozen=True):
 
 
 def redact(text: str, secrets: tuple[str, ...]) -> str:
-    """`text` without any of `secrets`, and without what looks like a key."""
+    """Return `text` without any of `secrets` and without anything that looks like a key."""
     for secret in secrets:
         if secret:
             text = text.replace(secret, "[redacted]")
@@ -241,7 +241,7 @@ def redact(text: str, secrets: tuple[str, ...]) -> str:
 
 
 def _first_object(value: object) -> dict[str, object]:
-    """A JSON object, or the first of an array of them: some servers wrap an error's body into one."""
+    """Return a JSON object, or the first object of an array: some servers wrap the body of an error in one."""
     try:
         return msgspec.convert(value, dict[str, object])
     except msgspec.ValidationError:
@@ -254,14 +254,14 @@ def _first_object(value: object) -> dict[str, object]:
 
 
 def _error_object(body: bytes) -> dict[str, object] | None:
-    """The part of a JSON body that describes the error, None where the body is no JSON."""
+    """Return the part of a JSON body that describes the error; None if the body is not JSON."""
     try:
         outer = _first_object(msgspec.json.decode(body))
     except UNREADABLE:
         return None
     inner = outer.get("error")
     if isinstance(inner, str):
-        # What passes on another server's error may do so as text.
+        # A gateway may pass the error of another server on as text.
         within = _error_object(inner.encode()) if inner.startswith("{") else None
         return within or {"message": inner, **{key: value for key, value in outer.items() if key != "error"}}
     return _first_object(inner) or outer
@@ -281,14 +281,14 @@ def _report(reply: Reply) -> _Report:
 
 
 class _Problem(msgspec.Struct):
-    """What a server says of a part of a request that it has checked against its types."""
+    """A validation error of one field of a request."""
 
     loc: list[str | int] = []
     msg: str = ""
 
 
 def _words(value: object) -> str:
-    """A message: as it is, or of all problems that were found."""
+    """Return a message: its text, or those of all validation errors."""
     if isinstance(value, str):
         return value
     found = _first_object(value).get("detail", value)
@@ -301,7 +301,7 @@ def _words(value: object) -> str:
 
 
 def _with_upstream(message: str, metadata: Mapping[str, object]) -> str:
-    """A message with that of the server behind the one that passes it on."""
+    """Return a message with the one of the upstream server."""
     name, raw = metadata.get("provider_name"), metadata.get("raw")
     if not isinstance(raw, str) or not raw.strip():
         return message
@@ -316,14 +316,14 @@ class _Violation(msgspec.Struct, rename="camel"):
 
 
 class _Detail(msgspec.Struct):
-    """One of the details that Google gives of an error; each kind has some of the fields."""
+    """One of the details of a Google error; each kind has some of the fields."""
 
     reason: str = ""
     violations: list[_Violation] = []
 
 
 def _reasons(error: Mapping[str, object]) -> list[str]:
-    """What the details of an error name: its reason, and the limits that were exceeded."""
+    """Return the reason and the exceeded limits that the details of an error name."""
     try:
         details = msgspec.convert(error.get("details"), list[_Detail])
     except msgspec.ValidationError:
@@ -335,7 +335,7 @@ def _reasons(error: Mapping[str, object]) -> list[str]:
 
 
 def _plain_text(body: bytes) -> str:
-    """What a person would read of a body that is no JSON, such as a proxy's HTML page."""
+    """Return the visible text of a body that is not JSON, such as a proxy's HTML page."""
     text = body.decode(errors="replace")
     title = _TITLE.search(text)
     return _TAG.sub(" ", title[1] if title else text).strip()
@@ -347,7 +347,7 @@ def _one_line(text: str, secrets: tuple[str, ...]) -> str:
 
 
 def _kind_by_text(report: _Report, *, waits: bool) -> ErrorKind | None:
-    """What the words decide, whatever the status says."""
+    """Return the kind that the words decide, whatever the status is."""
     words = " ".join((report.text, *report.names))
     passes = (waits or _SHORT_LIMIT.search(words)) and not _LONG_LIMIT.search(words)
     if _QUOTA.search(words) or (_MAYBE_QUOTA.search(words) and not passes):
@@ -381,7 +381,7 @@ def _kind(reply: Reply, report: _Report, *, waits: bool) -> ErrorKind:
     if (worded := _kind_by_text(report, waits=waits)) is not None:
         return worded
     named: list[ErrorKind] = [_KINDS[name] for name in report.names if name in _KINDS]
-    # Inside a stream, and in an answer that is none, the status stands in the body.
+    # An error inside a stream, or in a success, has its status in the body.
     status = report.status if reply.status is None or reply.status in _SUCCESSES else reply.status
     kind: ErrorKind = "other" if status is None else _kind_by_status(status, report)
     if kind not in _VAGUE:
@@ -400,7 +400,7 @@ def _overruled(kind: ErrorKind, should_retry: str | None) -> ErrorKind:
 
 
 def _hint(kind: ErrorKind, origin: Origin, reply: Reply) -> str:
-    """What mends the error, where more is known than its kind."""
+    """Return the hint for an error of which more than its kind is known."""
     if kind == "authentication":
         return origin.key_hint
     if hint := _hint_of(reply, origin):
@@ -411,17 +411,17 @@ def _hint(kind: ErrorKind, origin: Origin, reply: Reply) -> str:
 
 
 def _other_models(origin: Origin) -> str:
-    """What there is instead of a model that the provider does not have."""
+    """Return a hint with models of the provider that exist."""
     others = (name for name in known_names(origin.provider) if name != origin.model)
-    near = ", ".join(repr(f"{origin.provider}/{name}") for name in nearest(origin.model, others, most=3))
+    near = ", ".join(repr(f"{origin.provider}/{name}") for name in closest_names(origin.model, others, most=3))
     listing = f"`jp model ls {origin.provider} --refresh` lists what it has"
-    # A cloud, which has no such setting, lists its models on its own pages only.
+    # A cloud has no such setting and lists its models only on its web pages.
     listing = listing if origin.base_url_setting.endswith(".base_url") else ""
     return "; ".join(filter(None, (f"near: {near}" if near else "", listing)))
 
 
 def _hint_of(reply: Reply, origin: Origin) -> str:
-    """What mends the error, by the reply alone."""
+    """Return the hint that the reply alone decides."""
     for words, hint in origin.reply_hints:
         if words in reply.body:
             return hint
@@ -439,7 +439,7 @@ def _hint_of(reply: Reply, origin: Origin) -> str:
 
 
 def _is_page(reply: Reply) -> bool:
-    """Whether somebody else answered for the provider: with a page, where only an address that is wrong explains it."""
+    """Return whether the reply is a page of another server, which only a wrong URL explains."""
     is_misplaced = reply.status in _SUCCESSES or reply.status == _NOT_FOUND
     return is_misplaced and reply.headers.get("content-type", "").startswith("text/html")
 
@@ -453,7 +453,7 @@ def _subject(reply: Reply, origin: Origin) -> str:
 
 
 def _said(reply: Reply, report: _Report) -> str:
-    """What the body says; of a success that says nothing wrong, what is wrong with it."""
+    """Return the message of the body; for a success without an error, the reason why it is not an answer."""
     if report.text or reply.status not in _SUCCESSES:
         return report.text
     kind = reply.headers.get("content-type", "").partition(";")[0] or "nothing"
@@ -461,9 +461,12 @@ def _said(reply: Reply, report: _Report) -> str:
 
 
 def classify(reply: Reply, origin: Origin, *, now: float) -> ProviderError:
-    """The error that an answer stands for.
+    """Return the error of a reply.
 
-    `now` is the time in seconds since the epoch, for headers that name a date.
+    Args:
+        reply: the response with an error, or an event that reports one.
+        origin: the server, with hints about it and secrets to redact.
+        now: seconds since the epoch, for headers with a date.
     """
     report = _report(reply)
     wait = retry_after(reply.headers, reply.body.decode(errors="replace"), now=now)

@@ -1,4 +1,4 @@
-"""Models in clouds: which one an account is with, and requests that the vendor's SDK signs, in a worker thread."""
+"""Models in clouds: settings of an account, and requests signed by the vendor's SDK in a worker thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from jp import __version__
-from jp.config.accounts import CloudAccount
+from jp.config.entries import CloudAccount
 from jp.errors import AuthenticationError, ConfigurationError, JpError
 from jp.provider.base import WireRequest
 from jp.provider.classification import redact
@@ -27,14 +27,14 @@ from jp.provider.transport import HttpRequest, Limits
 from jp.provider.vendor import Cloud, CloudCall, Vendor
 
 _BEDROCK_KEY = "AWS_BEARER_TOKEN_BEDROCK"
-"""Bedrock's own keys, which its SDK finds by itself."""
+"""Variable with an API key of Bedrock, which its SDK reads."""
 
 
 def completed(cloud: Cloud, environ: Mapping[str, str]) -> Cloud:
-    """`cloud` with what the environment says of it where the settings are silent.
+    """Return `cloud` with settings of the environment where the configuration has none.
 
     Raises:
-        ConfigurationError: neither says what there is no default for, or they contradict each other.
+        ConfigurationError: a required setting is missing, or two contradict each other.
     """
     offer = cloud.offer
     values: dict[str, str] = {}
@@ -69,10 +69,10 @@ def _unset(cloud: Cloud, name: str, example: str) -> ConfigurationError:
 
 
 def create_cloud(settings: CloudAccount, provider: str, *, vendor: Vendor, kinds: tuple[str, ...] = ()) -> Cloud:
-    """Return the cloud that the settings of an account name; `kinds` are those of which clouds have models.
+    """Return the cloud that the settings of an account name; `kinds` are the providers with models in clouds.
 
     Raises:
-        ConfigurationError: they name none, or one that does not have the models of this kind.
+        ConfigurationError: they name none, or one without models of this kind.
     """
     where = f"providers.llm.{provider}"
     kind, platforms = vendor.id, tuple(vendor.clouds)
@@ -109,39 +109,39 @@ CONTENT_TYPE = "application/vnd.amazon.eventstream"
 
 
 class _Chunk(msgspec.Struct):
-    """A message that holds an event of the model's vendor, encoded."""
+    """A message with an encoded event of the model's vendor."""
 
     bytes: str
 
 
 class _Named(msgspec.Struct):
-    """What all of them have."""
+    """Fields of all events."""
 
     type: str = ""
 
 
 class _Exception(msgspec.Struct):
-    """What AWS says went wrong."""
+    """An error that AWS reports."""
 
     message: str = ""
 
 
 class EventStreamFrames:
-    """The events of Anthropic's Messages API, out of the messages of Bedrock's stream.
+    """Decoder of Bedrock's event stream into the events of Anthropic's Messages API.
 
-    A message that reports an exception becomes an `error` event, as Anthropic itself sends it.
+    A message that reports an exception becomes an `error` event, as in Anthropic's own stream.
     """
 
     def __init__(self) -> None:
-        # It has no type stubs.
+        # botocore has no type stubs.
         self._library: Any = import_module("botocore.eventstream")
         self._buffer: Any = self._library.EventStreamBuffer()
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        """Take more bytes; the events that they complete.
+        """Return the events that more bytes complete.
 
         Raises:
-            ProviderError: they are damaged.
+            ProviderError: the bytes are damaged.
         """
         self._buffer.add_data(data)
         try:
@@ -151,7 +151,7 @@ class EventStreamFrames:
             raise ProviderError(message, kind="transient") from error
 
     def close(self) -> list[ServerSentEvent]:
-        """The stream is over: of a message that is not complete nothing can be read."""
+        """Return no events: an incomplete message cannot be read."""
         return []
 
 
@@ -182,7 +182,7 @@ _ENTRA = "`pip install azure-identity`, then `az login`, lets jp sign in without
 _LONGEST = 300
 
 _NETWORK = frozenset({"TransportError", "HTTPClientError", "ConnectionError", "EndpointConnectionError"})
-"""The errors of `google.auth`, and those that all of botocore's have above them, where nobody was reached."""
+"""Connection errors of `google.auth`, and the base classes of those of botocore."""
 
 _CREDENTIALS = {
     "bedrock": "check AWS's credentials: `aws sts get-caller-identity`; `aws configure` or `aws sso login` makes some",
@@ -192,19 +192,19 @@ _OF_CREDENTIALS = ("botocore", "google.auth", "azure")
 
 
 def key_hint(cloud: Cloud) -> str:
-    """What mends it where the cloud takes none of what it is shown."""
+    """Return the hint for a cloud that rejects the credentials."""
     if cloud.platform in _CREDENTIALS:
         return _CREDENTIALS[cloud.platform]
     return f"store a key with `jp keys set {cloud.provider}`, or export {cloud.key_variable}=…; {_ENTRA}"
 
 
 def missing_package(cloud: Cloud, name: str) -> ConfigurationError:
-    """A package is not installed."""
+    """Return the error for a package that is not installed."""
     return ConfigurationError(f"{cloud.title} takes the package {name!r}, which is not installed", hint=INSTALL)
 
 
 def failure(error: Exception, cloud: Cloud) -> JpError:
-    """What `error`, raised while a request was prepared, means."""
+    """Return the error to report for `error`, which was raised while a request was prepared."""
     for cause in _causes(error):
         if isinstance(cause, JpError):
             return cause
@@ -250,7 +250,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _sentence(error: Exception) -> str:
-    """What an error says, in one line."""
+    """Return the message of an error in one line."""
     text = redact(" ".join(str(error).split()), ())
     return (text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…") or type(error).__name__
 
@@ -260,11 +260,11 @@ T = TypeVar("T")
 _IDENTITY = "azure.identity"
 
 _LEAST_TIMEOUT = 60.0
-"""Seconds: an import and several calls for credentials take longer than a server that streams is silent."""
+"""Seconds: an import and several requests for credentials take longer than the usual idle timeout."""
 
 
 def check_packages(cloud: Cloud) -> None:
-    """Refuse a cloud whose SDK is not there, without importing it.
+    """Check that the SDK of a cloud is installed, without importing it.
 
     Raises:
         ConfigurationError: a package is not installed.
@@ -275,28 +275,28 @@ def check_packages(cloud: Cloud) -> None:
 
 
 def is_installed(name: str) -> bool:
-    """Whether a package is there; it is not imported, only what is above it."""
+    """Return whether a package is installed, importing its parents only."""
     try:
         return find_spec(name) is not None
-    except ModuleNotFoundError:  # of the package above it
+    except ModuleNotFoundError:  # the parent package is missing
         return False
 
 
 TIMEOUT = 600.0
-"""An SDK tells a server how long it waits; how long jp does is not this."""
+"""Timeout in seconds that an SDK sends to a server; it does not limit jp."""
 
 _LEFT_OUT = frozenset({"content-length", "user-agent", "connection", "openai-organization", "openai-project"})
-"""Headers that the transport writes itself, no signature covers them, and those that are for another account."""
+"""Headers of the SDK that are not sent: the transport writes its own, or they belong to another account."""
 
 
 def signed(cloud: Cloud, request: WireRequest, *, key: str | None, headers: tuple[tuple[str, str], ...]) -> HttpRequest:
-    """Return what goes over the wire for `request`, as the vendor's SDK addresses and signs it for a cloud.
+    """Return the HTTP request for `request`, with the URL and signature of the vendor's SDK for a cloud.
 
-    This may take its time (an import, a call for credentials). Nothing of the request goes over the wire here: the
-    client that the SDK is given only keeps what it would send. `headers` are the user's own.
+    This may take seconds (an import, a request for credentials). The request is not sent here: the client passed to the
+    SDK only records it. `headers` are those of the user's configuration.
 
     Raises:
-        Exception: whatever an SDK raises where it lacks something.
+        Exception: any error of an SDK.
     """
     import httpx2
 
@@ -319,12 +319,12 @@ def signed(cloud: Cloud, request: WireRequest, *, key: str | None, headers: tupl
 
 
 def below(address: str | None, path: str) -> str | None:
-    """Return an address with a path, which it may have already."""
+    """Return a URL with a path, unless it already ends with it."""
     return address if address is None or address.endswith(path) else address + path
 
 
 def entra_token(scope: str) -> str:
-    """Return a token of Microsoft Entra, by whatever credentials this machine or its user has."""
+    """Return a token of Microsoft Entra, from any credentials of this machine or its user."""
     from importlib import import_module
 
     identity: Any = import_module(_IDENTITY)
@@ -332,9 +332,9 @@ def entra_token(scope: str) -> str:
 
 
 class CloudSigner:
-    """Signs requests for one cloud; see `jp.provider.http.Signer`.
+    """Signer of requests for one cloud; see `jp.provider.http.Signer`.
 
-    `headers` are the user's own. `patience` is how many seconds a server may be silent, None where there is no limit.
+    `headers` are those of the user's configuration. `patience` is the idle timeout in seconds, None without a limit.
     """
 
     def __init__(
@@ -346,7 +346,7 @@ class CloudSigner:
         self._timeout = None if patience is None else max(patience, _LEAST_TIMEOUT)
 
     async def sign(self, request: WireRequest) -> HttpRequest:
-        """See the port."""
+        """Return the signed request; see the port."""
 
         def sign() -> HttpRequest:
             return signed(self._cloud, request, key=self._key, headers=self._headers)
@@ -362,12 +362,12 @@ class CloudSigner:
             raise failure(error, self._cloud) from error
 
     def frames(self, headers: Mapping[str, str]) -> Frames | None:
-        """See the port."""
+        """Return the splitter of the response; see the port."""
         return EventStreamFrames() if headers.get("content-type", "").startswith(CONTENT_TYPE) else None
 
 
 async def _aside(work: Callable[[], T]) -> T:
-    """What `work` gives, in a thread that neither a cancelled task nor the end of the process waits for."""
+    """Return the result of `work` from a daemon thread: neither cancellation nor the end of the process waits."""
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
 
@@ -376,7 +376,7 @@ async def _aside(work: Callable[[], T]) -> T:
             settle = partial(outcome.set_result, work())
         except Exception as error:  # noqa: BLE001 - it is raised where the result is awaited
             settle = partial(outcome.set_exception, error)
-        with suppress(RuntimeError):  # nobody is there any more
+        with suppress(RuntimeError):  # the event loop is closed
             loop.call_soon_threadsafe(lambda: outcome.done() or settle())
 
     threading.Thread(target=run, daemon=True).start()
@@ -392,13 +392,19 @@ def create(
     key: FoundKey | None,
     environ: Mapping[str, str] | None,
 ) -> HttpProvider:
-    """The provider of a cloud's models; `headers` are the user's own.
+    """Return the provider of a cloud's models.
 
-    Without `environ` it only renders requests, and nothing has to be there.
+    Args:
+        cloud: the cloud with its settings.
+        adapter: the encoder and decoder of the vendor's API.
+        limits: timeouts and size limits of requests.
+        headers: headers of the user's configuration.
+        key: the API key, for clouds that take one.
+        environ: the environment; without it the provider only renders requests, and nothing has to be configured.
 
     Raises:
         AuthenticationError: the cloud takes a key and there is neither one nor another way to sign in.
-        ConfigurationError: a package is missing, or a setting.
+        ConfigurationError: a package or a setting is missing.
     """
     if environ is not None:
         check_packages(cloud)
@@ -420,10 +426,10 @@ def create(
 def cloud_key(
     cloud: Cloud, variables: Sequence[str], *, environ: Mapping[str, str], stored: StoredKeys | None
 ) -> FoundKey | None:
-    """The key for a cloud that takes one; the others are never shown a stored one.
+    """Return the key for a cloud that takes one; a stored key is never sent to the others.
 
     Raises:
-        JpError: what is stored cannot be read, or is no key.
+        JpError: the stored key cannot be read or is not valid.
     """
     return find_key(cloud.provider, variables, environ=environ, stored=stored) if cloud.key_variable else None
 

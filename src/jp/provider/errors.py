@@ -1,4 +1,4 @@
-"""Provider errors: one classification for all vendors; what is worth a retry is decided here."""
+"""Errors of providers, classified in one way for all vendors; the class decides whether a retry can help."""
 
 from __future__ import annotations
 
@@ -58,17 +58,23 @@ _HINTS: dict[ErrorKind, str] = {
     "output_limit": "ask for less at a time",
     "other": "try again, or another model with `--model`; `jp config show --origins` says which settings are used",
 }
-"""What mends an error of which no more is known than its kind."""
+"""Hints for errors of which only the kind is known."""
 
 
 class ProviderError(JpError):
-    """A request failed.
+    """A failed request.
 
-    `retry_after` is what the provider asks for, in seconds; `least_wait` what such an error is known to take where it
-    asks for nothing. `status` is the HTTP status, None where none came. The kind `rejected_reasoning` says that opaque
-    metadata of the conversation (a signature) is what it did not accept. Where no `hint` is given, the kind has one.
-    Who knows that an error does not pass by itself, whatever its kind, says that it is `lasting`. `usage` is what the
-    event that reported the error counted.
+    The kind `rejected_reasoning` means that the provider rejected opaque metadata of the conversation (a signature).
+
+    Args:
+        message: the message for the user.
+        kind: the kind of the error, which decides whether a retry can help.
+        hint: the hint for the user; by default that of the kind.
+        status: the HTTP status, None without one.
+        retry_after: the wait in seconds that the provider asks for.
+        least_wait: the wait in seconds that such an error usually needs if the provider asks for none.
+        lasting: whether a retry cannot help, whatever the kind is.
+        usage: the tokens counted by the event that reported the error.
     """
 
     def __init__(
@@ -92,5 +98,5 @@ class ProviderError(JpError):
 
     @property
     def is_retryable(self) -> bool:
-        """Whether the same request may succeed later."""
+        """True if the same request may succeed later."""
         return self.kind in RETRYABLE and not self.lasting

@@ -1,4 +1,4 @@
-"""What goes wrong on the way to a server, in our words. Imported when it does."""
+"""Errors of the connection to a server in jp's words, imported only when one occurs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jp.provider.errors import ProviderError
 
 
 def _root(error: BaseException) -> BaseException:
-    """The first cause of `error`: of several attempts, the first."""
+    """Return the first cause of `error`: of several attempts, that of the first."""
     while True:
         if isinstance(error, BaseExceptionGroup):
             error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
@@ -31,11 +31,11 @@ _REACH = "check the network, and the address: `jp config show --origins` says wh
 _PROXIES = ("https", "http", "all")
 
 _HERE = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$")
-"""Where nobody listens on this very machine, a person has to start somebody."""
+"""Hosts of this machine, where the user has to start the server."""
 
 
 def _reach() -> str:
-    """What to look at where a server is not reached. Behind a proxy, it may be the proxy that is not."""
+    """Return the hint for a server that cannot be reached; behind a proxy, the proxy may be the cause."""
     from urllib.request import getproxies
 
     found = getproxies()
@@ -70,9 +70,12 @@ def _silence(host: str, error: httpx2.TimeoutException) -> ProviderError:
 
 
 def failure(error: Exception, *, host: str, begun: bool) -> JpError:
-    """What `error`, raised by the client, means. `begun` tells whether a response had begun.
+    """Return the error to report for an exception of the HTTP client.
 
-    `host` is the server's, with its port where that is not the usual one.
+    Args:
+        error: the exception.
+        host: the server, with its port if it is not the default one.
+        begun: whether a response had begun.
     """
     match error:
         case httpx2.TimeoutException():

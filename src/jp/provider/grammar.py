@@ -1,8 +1,8 @@
-"""A JSON Schema as a provider's grammar takes it, or the finding that it cannot be told in that grammar. Pure.
+"""Translation of JSON Schema into a provider's grammar, or the result that the grammar cannot express it. Pure.
 
-Such a grammar knows closed objects, lists of one kind of items, alternatives, constants of simple types and references;
-what else it knows depends on its dialect. What narrows a value further goes into descriptions, for the answer is
-checked here in any case. What the grammar would forbid although the schema allows it is not translated at all.
+Such a grammar has closed objects, lists with one kind of items, alternatives, constants of simple types and references;
+its dialect decides about the rest. Keywords that narrow a value further are written into descriptions, because the
+answer is validated anyway. A schema is not translated if the grammar would forbid values that it allows.
 """
 
 from __future__ import annotations
@@ -34,20 +34,24 @@ _SILENT = frozenset({
 _DEPENDENT = frozenset({"dependentSchemas", "dependentRequired", "dependencies"})
 _COMBINED = frozenset({"anyOf", "oneOf", "not", "if", "then", "else", *_DEPENDENT})
 _STRUCTURED = frozenset({"properties", "required", "items", "prefixItems", "patternProperties", "$ref", "allOf"})
-"""Keywords that speak of the inside of a value, or of what stands elsewhere."""
+"""Keywords about the inside of a value, or about other schemas."""
 
 _HOLDERS = ("$defs", "definitions")
 LEFT_OUT: JsonObject = {"type": "null", "description": "left out"}
-"""What a property that may be missing can be, where the grammar wants every one to be there."""
+"""Schema of the value of an optional property, for grammars that require every property."""
 
 
 class Dialect(msgspec.Struct, frozen=True, kw_only=True):
-    """What a grammar knows beyond what all of them know.
+    """Features of a grammar that not every grammar has.
 
-    `holds` says of a type, a keyword that narrows its values and the keyword's value whether the grammar takes it.
-    `has_all` wants every property to be there: one that may be missing can be `LEFT_OUT`. `names_types` wants the type
-    of constants. `recurs` takes references that come back to themselves, `holders` are where definitions may stand.
-    `deepest` and `most` are how deep and how large a translation may become.
+    Attributes:
+        holds: whether the grammar takes a keyword that narrows the values of a type; gets type, keyword and value.
+        has_all: whether every property is required; an optional one may then be null.
+        names_types: whether constants need a type.
+        recurs: whether recursive references are taken.
+        holders: the keywords that may hold definitions.
+        deepest: the largest depth of a translation.
+        most: the largest size of a translation.
     """
 
     holds: Callable[[str, str, object], bool]
@@ -60,13 +64,13 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Inexpressible(Exception):  # noqa: N818 - it is a finding, not an error
-    """The schema allows what the grammar would forbid."""
+    """The schema allows values that the grammar would forbid."""
 
 
 class Grammar:
-    """Translates one schema. `definitions` holds those that the translation refers to, by where they stand.
+    """Translator of one schema. `definitions` holds those that the translation refers to, by their location.
 
-    `optional`, `unions` and `constants` count properties that may be missing, values of several kinds, and constants.
+    `optional`, `unions` and `constants` count optional properties, values of several kinds, and constants.
     """
 
     def __init__(self, schema: JsonObject, dialect: Dialect) -> None:
@@ -81,7 +85,7 @@ class Grammar:
         self.constants = 0
 
     def root(self) -> JsonObject:
-        """The translation of the whole schema, its definitions aside.
+        """Return the translation of the whole schema, without its definitions.
 
         Raises:
             Inexpressible: there is none.
@@ -122,7 +126,7 @@ class Grammar:
                 return self._split(types, schema)
 
     def _constants(self, literals: JsonObject, types: list[str], schema: JsonObject) -> JsonObject:
-        """A choice of constants, those of each type beside it."""
+        """Return a choice of constants, grouped by type."""
         values: list[object] = [literals["const"]] if "const" in literals else literals["enum"]
         self.constants += len(values)
         by_type: dict[str, list[object]] = {}
@@ -143,7 +147,7 @@ class Grammar:
         place = self._place(schema["$ref"])
         can_stand = place[0] in self._dialect.holders
         comes_back = place in self._open
-        # What stands beside a reference is said of its target, which the grammar has no place for.
+        # Keywords beside a reference apply to its target; the grammar cannot express that.
         notes = {key: schema[key] for key in _NOTES if key in schema}
         if schema.keys() - _SILENT - _NOTES - {"$ref", "default", "examples"}:
             raise Inexpressible
@@ -156,11 +160,11 @@ class Grammar:
         return {**self._target(place), **notes}
 
     def _defined(self, place: tuple[str, str]) -> JsonObject:
-        """A reference to a definition, which is translated when it is first referred to."""
+        """Return a reference to a definition, which is translated at its first reference."""
         holder, name = place
         held = self.definitions.setdefault(holder, {})
         if name not in held:
-            held[name] = {}  # what refers to it from inside needs no second translation
+            held[name] = {}  # a recursive reference needs no second translation
             held[name] = self._target(place)
         return {"$ref": f"#/{holder}/{name}"}
 
@@ -183,7 +187,7 @@ class Grammar:
         return cast("JsonObject", self._root.get(holder, {})).get(name)
 
     def _merged(self, schema: JsonObject) -> JsonObject:
-        """`schema` with the parts of its `allOf` beside what it says itself."""
+        """Return `schema` with the parts of its `allOf` merged into it."""
         own = {name: value for name, value in schema.items() if name != "allOf"}
         merged: JsonObject = {}
         closed: list[JsonObject] = []
@@ -210,7 +214,7 @@ class Grammar:
         return self._merged(part) if "allOf" in part else part
 
     def _alternatives(self, schema: JsonObject) -> JsonObject:
-        """A schema that is nothing but a choice."""
+        """Return the translation of a schema that is only a choice."""
         given = [name for name in ("anyOf", "oneOf") if schema.get(name)]
         if len(given) != 1 or schema.keys() & (_COMBINED - set(given)):
             raise Inexpressible
@@ -219,7 +223,7 @@ class Grammar:
         return self._described({"anyOf": variants}, schema, known={"anyOf", "oneOf"})
 
     def _split(self, types: list[str], schema: JsonObject) -> JsonObject:
-        """A value of several types: an alternative for each, with what is said of that type."""
+        """Return a choice with one alternative for each type, each with the keywords of that type."""
         if schema.keys() & _COMBINED:
             raise Inexpressible
         self.unions += 1
@@ -268,7 +272,7 @@ class Grammar:
         return {"type": "array", "items": self._schema(schema.get("items"))}
 
     def _described(self, strict: JsonObject, schema: JsonObject, *, known: Iterable[str]) -> JsonObject:
-        """`strict` with the notes of `schema`, and in words what is not `known`."""
+        """Return `strict` with the notes of `schema`, and a description of the keywords that are not `known`."""
         rules = {name: value for name, value in schema.items() if name not in {*known, *_NOTES, *_SILENT}}
         notes = {name: schema[name] for name in ("title", "description") if name in schema}
         if rules:
@@ -277,7 +281,7 @@ class Grammar:
 
 
 def _or_left_out(member: JsonObject) -> JsonObject:
-    """A property that may be missing, where every one has to be there."""
+    """Return the schema of an optional property for a grammar that requires every property."""
     variants: list[JsonObject] = member.get("anyOf", [member])
     if any(variant.get("type") == "null" for variant in variants):
         return member
@@ -303,7 +307,7 @@ def _keywords_of(name: str) -> frozenset[str]:
 
 
 def _types_of(schema: JsonObject) -> list[str]:
-    """The types that `schema` allows: as it says, or as what it says of values of a type implies. Empty: it is open."""
+    """Return the types that `schema` names or that its keywords imply; none if it takes any type."""
     given = schema.get("type")
     if given is not None:
         types = cast("list[str]", [given] if isinstance(given, str) else given)
@@ -314,13 +318,13 @@ def _types_of(schema: JsonObject) -> list[str]:
 
 
 def _is_simple(name: str, schema: JsonObject) -> bool:
-    """Whether all constants are of simple types, and there is one."""
+    """Return whether there are constants and all are of simple types."""
     values = cast("list[object]", schema[name]) if name == "enum" else [schema[name]]
     return bool(values) and not any(isinstance(value, (dict, list)) for value in values)
 
 
 def _both(name: str, one: Any, other: Any) -> Any:
-    """What holds where two schemas hold at once."""
+    """Return the value of a keyword if two schemas apply at once."""
     match name:
         case "required":
             return list(dict.fromkeys((*one, *other)))
@@ -335,9 +339,9 @@ def _both(name: str, one: Any, other: Any) -> Any:
 
 
 def _narrows(keyword: str, value: object, names: Iterable[str]) -> bool:
-    """Whether a keyword beside an object's properties, or a value's type, only narrows them.
+    """Return whether a keyword beside an object's properties, or a value's type, only narrows them.
 
-    `names` are the properties; whatever else a value might have is forbidden by the grammar.
+    `names` are the properties; the grammar forbids any other property.
     """
     if keyword in _DEPENDENT:
         return all(_is_narrow(member, names) for member in cast("JsonObject", value).values())

@@ -19,40 +19,40 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class ReadableByOthersError(ConfigurationError):
-    """The file's permissions let others read the keys."""
+    """The file's permissions let other users read the keys."""
 
 
 class KeyFile:
-    """One JSON object: keys by provider."""
+    """A file with one JSON object: keys by provider."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def get(self, provider: str) -> str | None:
-        """The key of a provider, None where there is none.
+        """Return the key of a provider, None if there is none.
 
         Raises:
-            ReadableByOthersError: others may read the file, so it is not.
-            ConfigurationError: it is not what it should be.
+            ReadableByOthersError: other users may read the file, so it is not used.
+            ConfigurationError: the file is malformed.
             StorageError: it cannot be read.
         """
         return self._read().get(provider)
 
     def set(self, provider: str, key: str) -> None:
-        """Store a key, in the place of the one that is there.
+        """Store a key, replacing the earlier one.
 
         Raises:
-            ConfigurationError: the file that is there may not be used.
-            StorageError: it could not be written; what was there still is.
+            ConfigurationError: the existing file may not be used.
+            StorageError: it could not be written; the file is unchanged.
         """
         with self._locked():
             self._write({**self._read(), provider: key})
 
     def remove(self, provider: str) -> bool:
-        """Remove a key, or the empty text in the place of one; whether there was a key.
+        """Remove a key, or the empty text that marks one in the keyring; return whether there was a key.
 
         Raises:
-            ConfigurationError: the file that is there may not be used.
+            ConfigurationError: the existing file may not be used.
             StorageError: it could not be written.
         """
         if not self.path.exists():
@@ -71,7 +71,7 @@ class KeyFile:
             raise self._failed("read", error) from None
         try:
             return {} if data is None else msgspec.json.decode(data, type=dict[str, str])
-        except (msgspec.DecodeError, RecursionError):  # its message might quote a key
+        except (msgspec.DecodeError, RecursionError):  # the message might quote a key
             raise ConfigurationError(
                 f"{str(self.path)!r} does not hold keys as jp writes them",
                 hint="move it away, and store the keys again with `jp keys set PROVIDER`",
@@ -141,7 +141,7 @@ _SERVICE = "jp"
 
 
 class KeyRingError(AuthenticationError):
-    """The keyring does not do what it is asked for."""
+    """A failed operation of the keyring."""
 
 
 class Ring(Protocol):
@@ -150,29 +150,29 @@ class Ring(Protocol):
     priority: float
 
     def get_password(self, service: str, username: str) -> str | None:
-        """The text that is kept under both names."""
+        """Return the text stored under both names."""
         ...
 
     def set_password(self, service: str, username: str, password: str) -> None:
-        """Keep a text."""
+        """Store a text."""
         ...
 
     def delete_password(self, service: str, username: str) -> None:
-        """Forget it."""
+        """Delete a text."""
         ...
 
 
 class KeyRing:
-    """The keys that a working backend keeps for jp."""
+    """The keys of jp in a keyring backend that works."""
 
     def __init__(self, ring: Ring) -> None:
         self._ring = ring
 
     def get(self, provider: str) -> str | None:
-        """The key of a provider; None where there is none.
+        """Return the key of a provider; None if there is none.
 
         Raises:
-            KeyRingError: the keyring does not tell.
+            KeyRingError: the keyring does not respond.
         """
         try:
             return self._ring.get_password(_SERVICE, provider)
@@ -180,10 +180,10 @@ class KeyRing:
             raise _failed("read", error) from None
 
     def set(self, provider: str, key: str) -> None:
-        """Store a key, in the place of the one that is there.
+        """Store a key, replacing the earlier one.
 
         Raises:
-            KeyRingError: the keyring does not keep it.
+            KeyRingError: the keyring did not store it.
         """
         try:
             self._ring.set_password(_SERVICE, provider, key)
@@ -194,10 +194,10 @@ class KeyRing:
             raise KeyRingError("the keyring did not keep the key", hint=_WITHOUT)
 
     def remove(self, provider: str) -> bool:
-        """Remove a key; whether there was one.
+        """Remove a key, and return whether there was one.
 
         Raises:
-            KeyRingError: the keyring does not let it go.
+            KeyRingError: the keyring did not remove it.
         """
         if self.get(provider) is None:
             return False
@@ -209,7 +209,7 @@ class KeyRing:
 
 
 def open_ring() -> KeyRing | None:
-    """The keyring; None where the library is not installed, or finds none that works."""
+    """Return the keyring; None if the library is not installed or finds no backend that works."""
     import importlib.util
     import warnings
 
@@ -217,7 +217,7 @@ def open_ring() -> KeyRing | None:
         return None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of libraries that look for what may not be there
+            warnings.simplefilter("ignore")  # libraries warn of backends that they do not find
             import keyring
 
             ring = cast("Ring", keyring.get_keyring())
@@ -231,14 +231,14 @@ _WITHOUT = "unlock it, or do without: PYTHON_KEYRING_BACKEND=keyring.backends.nu
 
 
 def _failed(action: str, error: Exception) -> KeyRingError:
-    # A backend's message might hold what it was to keep.
+    # The message of a backend might contain the key.
     return KeyRingError(f"cannot {action} the keyring: {type(error).__name__}", hint=_WITHOUT)
 
 
 class KeyStorage:
-    """The `StoredKeys` of a user. `open_ring` is called once, when the first key is asked for or stored.
+    """The `StoredKeys` of a user. `open_ring` is called once, when the first key is read or stored.
 
-    That a key is in the keyring is noted in the file, under an empty text: a keyring takes long to be asked.
+    An empty text in the file marks a key that is in the keyring: a keyring is slow to read.
     """
 
     def __init__(self, file: KeyFile, open_ring: Callable[[], KeyRing | None]) -> None:
@@ -247,13 +247,13 @@ class KeyStorage:
         self._rings: list[KeyRing | None] = []
 
     def find(self, provider: str) -> FoundKey | None:
-        """The key that is stored for a provider: the keyring's, else the file's.
+        """Return the stored key of a provider: that of the keyring, else that of the file.
 
-        A keyring that does not answer has none, unless the file has none either.
+        The error of a keyring that does not respond is raised only if the file has no key.
 
         Raises:
-            ConfigurationError: the file may not be used, or is not what it should be.
-            KeyRingError: it does not answer, and the file has no key.
+            ConfigurationError: the file may not be used or is malformed.
+            KeyRingError: the keyring does not respond, and the file has no key.
             StorageError: the file cannot be read.
         """
         failed: KeyRingError | None = None
@@ -269,20 +269,20 @@ class KeyStorage:
         return found
 
     def may_have(self, provider: str) -> bool:
-        """Whether a key has been stored for a provider, as far as the file says.
+        """Return whether a key has been stored for a provider, according to the file.
 
         Raises:
-            ConfigurationError: the file may not be used, or is not what it should be.
+            ConfigurationError: the file may not be used or is malformed.
             StorageError: it cannot be read.
         """
         return self._file.get(provider) is not None
 
     def store(self, provider: str, key: str) -> FoundKey:
-        """Store a key; where it is kept then. Another place that held one for the provider holds none any more.
+        """Store a key and return its location. A key of the provider in another location is removed.
 
         Raises:
-            ConfigurationError: the file may not be used, or is not what it should be.
-            KeyRingError: the keyring holds another key, and does not take this one.
+            ConfigurationError: the file may not be used or is malformed.
+            KeyRingError: the keyring has another key, and did not store this one.
             StorageError: it could not be stored.
         """
         if self._is_in_ring(provider, key):
@@ -292,11 +292,11 @@ class KeyStorage:
         return FoundKey(key, "file", str(self._file.path))
 
     def remove(self, provider: str) -> list[str]:
-        """Remove a key wherever it is stored; the places in words, none where there was none.
+        """Remove a key from every location; return these in words, none if there was no key.
 
         Raises:
-            ConfigurationError: the file may not be used, or is not what it should be.
-            KeyRingError: the keyring does not answer.
+            ConfigurationError: the file may not be used or is malformed.
+            KeyRingError: the keyring does not respond.
             StorageError: it could not be removed.
         """
         ring = self._ring()
@@ -308,10 +308,10 @@ class KeyStorage:
         return places
 
     def _is_in_ring(self, provider: str, key: str) -> bool:
-        """Whether the keyring took the key.
+        """Return whether the keyring stored the key.
 
         Raises:
-            KeyRingError: it did not and holds another one, which would be used.
+            KeyRingError: it did not, and has another key, which would be used.
         """
         ring = self._ring()
         if ring is None:

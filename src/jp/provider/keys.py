@@ -1,4 +1,4 @@
-"""Keys of providers: where they come from, in which order, and what is said where there is none."""
+"""Keys of providers: their sources in order, and the messages for a missing or rejected key."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ KeySource = Literal["environment", "keyring", "file"]
 
 _SHOWN = 4
 _SHORTEST_SHOWN = 16
-"""Of a shorter key the last characters would be too large a part."""
+"""Length from which the last characters of a key are shown; they would be too large a part of a shorter one."""
 
 
 class FoundKey(msgspec.Struct, frozen=True):
-    """A key, and where it was found: `where` is a variable's name, or a file's path. It is never shown as a whole."""
+    """A key and its source: `where` is the name of a variable or the path of a file. The whole key is never shown."""
 
     key: str
     source: KeySource
     where: str = ""
 
     def __repr__(self) -> str:
-        """All but the key."""
+        """Return every field but the key."""
         return f"FoundKey({self.ending!r}, {self.source!r}, {self.where!r})"
 
     @property
     def ending(self) -> str:
-        """What tells it from other keys: its last characters, or nothing where it is short."""
+        """The last characters of the key, to tell it from others; empty for a short key."""
         return f"…{self.key[-_SHOWN:]}" if len(self.key) >= _SHORTEST_SHOWN else ""
 
     @property
     def place(self) -> str:
-        """Where it was found, in words."""
+        """The source of the key, in words."""
         match self.source:
             case "environment":
                 return self.where
@@ -47,29 +47,29 @@ class FoundKey(msgspec.Struct, frozen=True):
 
 
 class StoredKeys(Protocol):
-    """Keys that the user has stored. Whoever declares it asks only where the environment has none."""
+    """Keys that the user has stored; they are read only if the environment has none."""
 
     def find(self, provider: str) -> FoundKey | None:
-        """The key that is stored for a provider.
+        """Return the stored key of a provider.
 
         Raises:
-            JpError: what is stored may not be used, or cannot be read.
+            JpError: the stored key may not be used or cannot be read.
         """
         ...
 
     def may_have(self, provider: str) -> bool:
-        """Whether it is worth asking, for whom can do without a key: this is cheap."""
+        """Return whether a key may be stored; this is cheap, for providers that also work without a key."""
         ...
 
 
 def find_key(
     provider: str, variables: Sequence[str], *, environ: Mapping[str, str], stored: StoredKeys | None
 ) -> FoundKey | None:
-    """The key of a provider: that of the first of `variables` which is set, else the stored one.
+    """Return the key of a provider: that of the first of `variables` that is set, else the stored one.
 
     Raises:
-        ConfigurationError: it has characters that no header can carry; it is not shown.
-        JpError: what is stored cannot be read.
+        ConfigurationError: the key, which is not shown, has characters that a header cannot have.
+        JpError: the stored key cannot be read.
     """
     for variable in dict.fromkeys(variables):
         key = environ.get(variable, "").strip()
@@ -83,7 +83,7 @@ def find_key(
 
 
 def check_key(key: str, what: str, *, hint: str) -> None:
-    """Refuse a key that no header can carry, without showing it.
+    """Raise for a key that a header cannot contain, without showing it.
 
     Raises:
         ConfigurationError: it has such characters.
@@ -93,19 +93,19 @@ def check_key(key: str, what: str, *, hint: str) -> None:
 
 
 def missing_key(provider: str, variable: str) -> AuthenticationError:
-    """What is said where there is no key."""
+    """Return the error for a missing key."""
     message = f"no API key for {provider!r}: the environment variable {variable!r} is not set, and no key is stored"
     return AuthenticationError(message, hint=f"store one with `jp keys set {provider}`, or export {variable}=…")
 
 
 def hint_for_wanted(provider: str, variable: str) -> str:
-    """What mends it where a server that usually needs no key wants one. `variable` is empty where it has none."""
+    """Return the hint for a server that usually needs no key and asks for one; `variable` is empty if it has none."""
     exported = f", or export {variable}=…" if variable else ""
     return f"it wants a key: store one with `jp keys set {provider}`{exported}"
 
 
 def hint_for_rejected(provider: str, found: FoundKey) -> str:
-    """What mends it where the provider does not accept a key."""
+    """Return the hint for a key that the provider rejects."""
     if found.source == "environment":
         return f"check the key in {found.where}, or unset it and store one with `jp keys set {provider}`"
     return f"replace the key in {found.place}: `jp keys set {provider}`"

@@ -1,4 +1,4 @@
-"""Models as providers list them, and what reads an entry of such a list. Pure."""
+"""Models as providers list them, and parsers for entries of such lists. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ import msgspec
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A model as its provider lists it. None is what it does not say; prices are USD for a million tokens.
+    """A model as its provider lists it. None is a value that the list lacks; prices are USD for a million tokens.
 
-    `aliases` are other names that the server takes for it. `levels` are those of reasoning, least first, empty where
-    none are said; `thinks` tells whether there is any. `answers` is false for what only embeds, hears or paints.
-    `mandatory` tells whether reasoning cannot be turned off, `thinks_by_default` whether it takes place unasked,
-    `budgets` whether it can be bounded by a number of tokens; `shutdown` is the day (YYYY-MM-DD) from which the model
-    does not answer any more.
+    Attributes:
+        aliases: other names that the server accepts for it.
+        levels: levels of reasoning, least first; empty if the list has none.
+        thinks: whether the model reasons.
+        answers: false for a model that only makes embeddings, transcripts or images.
+        mandatory: whether reasoning cannot be turned off.
+        thinks_by_default: whether it reasons without being asked.
+        budgets: whether reasoning can be limited to a number of tokens.
+        shutdown: the day (YYYY-MM-DD) from which the model does not respond.
     """
 
     id: str
@@ -43,7 +47,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a list. `skipped` counts entries that say nothing usable; `next` is what asks for the next part."""
+    """A page of a list. `skipped` counts entries that are not usable; `next` is the cursor of the next page."""
 
     models: tuple[Listed, ...]
     skipped: int = 0
@@ -58,29 +62,29 @@ Fields = dict[str, object]
 
 
 def fields(value: object) -> Fields:
-    """A JSON object; an empty one where it is something else."""
+    """Return a JSON object; an empty one for any other value."""
     return cast("Fields", value) if isinstance(value, dict) else {}
 
 
 def items(value: object) -> list[object]:
-    """A JSON array; an empty one where it is something else."""
+    """Return a JSON array; an empty one for any other value."""
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def text(value: object) -> str:
-    """A text; an empty one where it is something else."""
+    """Return a string; an empty one for any other value."""
     return value if isinstance(value, str) else ""
 
 
 def texts(value: object) -> frozenset[str]:
-    """The texts of an array."""
+    """Return the strings of an array."""
     return frozenset(item for item in items(value) if isinstance(item, str))
 
 
 def name(value: object) -> str:
-    """A model's name as a person could type it; an empty one where it is none.
+    """Return a model's name that a user can type; an empty one if there is none.
 
-    A name with `~` is none: OpenRouter calls by it what stands for another model from day to day.
+    A name with `~` is not one: OpenRouter uses it for an alias whose model changes over time.
     """
     found = text(value)
     is_plain = found.isprintable() and not any(character.isspace() or character == "~" for character in found)
@@ -88,7 +92,7 @@ def name(value: object) -> str:
 
 
 def tokens(*values: object) -> int | None:
-    """The first of several values that is a count of tokens; zero says that a server does not know."""
+    """Return the first value that is a count of tokens; zero means that the server does not know."""
     for value in values:
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _MOST_TOKENS:
             return int(value)
@@ -96,12 +100,12 @@ def tokens(*values: object) -> int | None:
 
 
 def flag(value: object) -> bool | None:
-    """A truth value."""
+    """Return a boolean, None for any other value."""
     return value if isinstance(value, bool) else None
 
 
 def price(value: object) -> float | None:
-    """A price for one token, also as a text, as one for a million; a negative one says that it varies."""
+    """Return the price of a million tokens, given that of one as a number or string; None if negative: it varies."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -118,19 +122,19 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def day(value: object) -> str:
-    """Return a date as it is written, empty where it is none."""
+    """Return a date as it is written, empty if it is not one."""
     said = text(value)
     return said if _DAY.fullmatch(said) else ""
 
 
 def read_page(body: object, where: str, read: Callable[[Fields], Listed], *, after: str = "") -> Page | None:
-    """Return what a page of a list says, None where it is no such page.
+    """Return the page in a JSON value, None if it is not a page.
 
     Args:
-        body: The page.
+        body: The JSON value.
         where: The field that holds the models.
-        read: Reads one of them.
-        after: The field that says where the next page begins, empty where there is none.
+        read: The parser of one model.
+        after: The field with the cursor of the next page, empty if there is none.
     """
     if not isinstance(fields(body).get(where), list):
         return None
@@ -146,7 +150,7 @@ def read_page(body: object, where: str, read: Callable[[Fields], Listed], *, aft
 
 
 def read_chat_models(body: object) -> Page | None:
-    """Return what a server lists that speaks Chat Completions: each adds to OpenAI's list what it likes."""
+    """Return the page of a server that speaks Chat Completions: each extends OpenAI's list with its own fields."""
     return read_page(body, "data", _chat)
 
 
@@ -166,19 +170,19 @@ def _chat(entry: Fields) -> Listed:
 
 
 PAGE_SIZE = 1000
-"""As many as the servers that have pages give at once."""
+"""Page size that all servers with pages accept."""
 
 NO_KEY = "-"
-"""What an SDK believes to be the key: it needs none, since our headers are sent."""
+"""Placeholder key for an SDK, which does not need one because jp's headers are sent."""
 
 
 def server_root(base_url: str) -> str:
-    """The address of a server without the version of its API, below which it says what it is itself."""
+    """Return the URL of a server without the version of its API; below it are its own endpoints."""
     return base_url.rstrip("/").removesuffix("/v1")
 
 
 async def all_pages(page: Any) -> list[object]:
-    """Return all pages of a list that an SDK turns, as JSON."""
+    """Return all pages of a list that an SDK iterates, as JSON."""
     pages: list[object] = [page.model_dump(mode="json", by_alias=True)]
     while page.has_next_page():
         page = await page.get_next_page()

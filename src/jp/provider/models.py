@@ -1,4 +1,4 @@
-"""What is known of models: each vendor's table, what a name lets expect, prices, and facts about prompt caches."""
+"""Models: the table of each vendor, abilities inferred from a name, prices, and facts about prompt caches."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from jp.provider.base import Abilities, Model, ModelDetails
 
 _MILLION = 1_000_000
 _CLOUD = re.compile(r"\A(?:[a-z-]+\.)?anthropic\.(claude-.+?)(?:-v\d+(?::\d+)?)?\Z")
-"""What Bedrock puts around a name: a region, the vendor, a version. Vertex puts `@` before the date."""
+"""Additions of Bedrock to a name: region, vendor and version. Vertex AI has `@` before the date."""
 
 _DATES = ("-20260102", "-2026-01-02")
-"""How the date of a snapshot stands at the end of a name."""
+"""Formats of the date of a snapshot at the end of a name."""
 
 
 class CacheFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """When a prompt can be expected to be read from a provider's cache.
+    """Facts about a provider's prompt cache.
 
-    It needs at least `minimum` tokens, and is kept for `short_secs` or `long_secs` after it was used last. `is_certain`
-    is false where nobody says that there is a cache: then one is expected only once it has shown itself.
+    A prompt is cached from `minimum` tokens on, and kept for `short_secs` or `long_secs` after its last use.
+    `is_certain` is false for a cache that is not documented: it is assumed only after a response has shown a cache
+    read.
     """
 
     minimum: int = 1024
@@ -35,12 +36,12 @@ class CacheFacts(msgspec.Struct, frozen=True, kw_only=True):
     is_certain: bool = True
 
     def lifetime(self, policy: str) -> float:
-        """For how many seconds a prompt is kept under a policy, `short` or `long`."""
+        """Return the seconds that a prompt is kept under a policy, `short` or `long`."""
         return self.long_secs if policy == "long" else self.short_secs
 
 
 class _Row(ModelDetails, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A model in a `models.json`; `abilities` names an entry of the file, `sources` say where single facts are from."""
+    """A model in a `models.json`; `abilities` names an entry of the file, `sources` are the sources of single facts."""
 
     provider: str = ""
     abilities: str
@@ -49,7 +50,7 @@ class _Row(ModelDetails, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a name that begins with `match` says of abilities: all of them, and those that are `also` different."""
+    """The abilities of names that begin with `match`: all of them, and those that are `also` different."""
 
     match: str
     abilities: str = ""
@@ -57,12 +58,16 @@ class _Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class ModelTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is known of a vendor's models: `models.json` in its folder.
+    """The models of a vendor: `models.json` in its folder.
 
-    `checked` is the day (YYYY-MM-DD) on which it was last compared with `source`, `small` the cheap model for what jp
-    itself asks. It says for certain whether the vendor `caches_prompts`. Names that begin with `own` are the vendor's,
-    others those of servers that only speak its protocol.
-    Newest `models` first; of rules in `inferred`, the last that matches counts.
+    Attributes:
+        checked: the day (YYYY-MM-DD) on which it was last compared with `source`.
+        small: the cheap model for jp's own requests.
+        caches_prompts: whether the vendor is known to cache prompts.
+        own: pattern of the names of the vendor's own models; other names belong to servers that only speak its
+            protocol.
+        models: newest first.
+        inferred: rules for abilities; the last that matches is used.
     """
 
     checked: str = ""
@@ -79,7 +84,7 @@ class ModelTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return re.match(self.own, name) is not None
 
     def infer(self, name: str) -> Abilities:
-        """Return what a model that is not in the table can be expected to do."""
+        """Return the abilities that a model which is not in the table probably has."""
         # A variant (`:free`, `:nitro`) can do what the model itself can.
         variant, colon, _ = name.partition(":")
         known = next((row for row in self.models if row.id == variant), None) if colon else None
@@ -95,12 +100,12 @@ class ModelTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 _ANY = Abilities(thinking="none", levels=(), sampling=True, documents=False)
-"""What is expected of a model of which nothing is known."""
+"""Abilities assumed for an unknown model."""
 
 
 @cache
 def model_table(kind: str) -> ModelTable:
-    """Return the table of a kind of provider, an empty one where it has none."""
+    """Return the table of a kind of provider, an empty one if it has none."""
     path = Path(__file__).parent / kind / "models.json"
     # A log may name a provider that nobody knows.
     return (
@@ -111,7 +116,7 @@ def model_table(kind: str) -> ModelTable:
 
 
 def canonical_name(name: str) -> str:
-    """A model's name without the date of its snapshot, and without what a cloud adds to it."""
+    """Return a model's name without the date of its snapshot and the additions of a cloud."""
     if "claude-" in name:
         name = _CLOUD.sub(r"\1", name).replace("@", "-")
     for date in _DATES:
@@ -128,10 +133,10 @@ def _row(table: ModelTable, name: str) -> _Row | None:
 
 @cache
 def find_model(kind: str, name: str) -> Model:
-    """What is known of a model.
+    """Return the facts about a model; for one that is not in the table, those that its name implies.
 
-    `kind` is a provider of this version: a server under a name of the user's own is of one of these, and what its
-    models cost is not what they cost there. One that is not in the table gets what its name lets expect.
+    `kind` is a provider of this version. A server with a name of the user's own has the kind of one of these, but its
+    prices differ.
     """
     table = model_table(kind)
     row = _row(table, name)
@@ -145,7 +150,7 @@ def find_model(kind: str, name: str) -> Model:
 
 
 def model_for(kind: str, thread: Thread) -> Model:
-    """Return what is known of a thread's model, with the abilities that the thread records of it."""
+    """Return the facts about a thread's model, with the abilities that the thread records."""
     model, said = find_model(kind, thread.model), thread.parameters.abilities
     if not said:
         return model
@@ -157,7 +162,7 @@ def model_for(kind: str, thread: Thread) -> Model:
 
 
 def small_model(provider: str, beside: str) -> str | None:
-    """The cheap model that whoever uses the model `beside` of a provider has, too; None where none is known.
+    """Return the cheap model available to every user of the model `beside`; None if none is known.
 
     A server that only speaks the provider's protocol has models of other names.
     """
@@ -167,7 +172,7 @@ def small_model(provider: str, beside: str) -> str | None:
 
 
 def cache_facts(kind: str, name: str) -> CacheFacts:
-    """What is known of the cache for a model. `kind` is a provider of this version, as for `find_model`."""
+    """Return the facts about the prompt cache of a model; `kind` is a provider of this version, as in `find_model`."""
     table = model_table(kind)
     row = _row(table, name)
     facts = CacheFacts() if row is None else row.cache
@@ -175,14 +180,14 @@ def cache_facts(kind: str, name: str) -> CacheFacts:
 
 
 def known_names(provider: str) -> tuple[str, ...]:
-    """The models of a provider that the table holds, newest first."""
+    """Return the models of a provider in the table, newest first."""
     return tuple(row.id for row in model_table(provider).models)
 
 
 def cost(usage: Usage, details: ModelDetails, *, long_cache: bool = False) -> float | None:
-    """What the tokens of one request cost in USD, None where a price that is needed is unknown.
+    """Return the cost of one request in USD, None if a price that is needed is unknown.
 
-    Reasoning is part of the output. `long_cache` says that cache entries were written to be kept for an hour.
+    Reasoning is part of the output. `long_cache` means that cache entries were written to be kept for an hour.
     """
     write = details.cache_write_long_price if long_cache else details.cache_write_price
     prompt = usage.input + usage.cache_read + usage.cache_write
@@ -204,12 +209,12 @@ def cost(usage: Usage, details: ModelDetails, *, long_cache: bool = False) -> fl
 
 
 def is_readable(metadata: JsonObject | None, provider: str, model: str, *, reads: Sequence[str] = ()) -> bool:
-    """Return whether `model` takes reasoning with this metadata: its own, or that of a model which it `reads`."""
+    """Return whether `model` accepts reasoning with this metadata: its own, or that of a model in its `reads`."""
     return any(is_made_by(metadata, provider, maker) for maker in (model, *reads))
 
 
 def is_made_by(metadata: JsonObject | None, provider: str, model: str) -> bool:
-    """Whether `metadata` comes from this model of this provider; snapshots of a model take each other's."""
+    """Return whether `metadata` is from this model of this provider; snapshots of a model share theirs."""
     given = metadata or {}
     maker = given.get("model")
     if given.get("provider") != provider or not isinstance(maker, str):

@@ -1,4 +1,4 @@
-"""Errors that a stream reports in place of an event. Pure."""
+"""Parameters of requests that vendors share, and errors that a stream reports in place of an event. Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from jp.provider.base import Level
 from jp.provider.errors import ProviderError
 
 SHARES: dict[Effort, int] = {"none": 0, "xlow": 10, "low": 20, "medium": 50, "high": 80, "xhigh": 90, "max": 100}
-"""Thinking tokens for an effort, in percent of the longest output."""
+"""Budgets of reasoning by effort, in percent of the output limit."""
 
 _EFFORTS: tuple[tuple[int, Effort], ...] = ((90, "max"), (80, "xhigh"), (50, "high"), (20, "medium"))
-"""Efforts for more thinking tokens than this, in percent of the longest output."""
+"""Efforts by the least budget of reasoning, in percent of the output limit."""
 
 _RANKS: dict[Level | Effort, int] = {
     "none": 0,
@@ -34,12 +34,12 @@ _RANKS: dict[Level | Effort, int] = {
 
 
 def is_off(parameters: Parameters) -> bool:
-    """Whether the model is not to think."""
+    """Return whether reasoning is turned off."""
     return parameters.reasoning in {"off", "none"}
 
 
 def effort_of(parameters: Parameters, max_tokens: int) -> Effort | None:
-    """The effort that is asked for, None where the model decides or is not to think."""
+    """Return the requested effort, None if the model decides or reasoning is off."""
     match parameters.reasoning:
         case None | "auto" | "off":
             return None
@@ -57,9 +57,9 @@ def _effort_for(percent: float) -> Effort:
 
 
 def nearest_level(effort: Effort, levels: Sequence[Level]) -> Level | None:
-    """The highest of a vendor's levels, least first, that is not above an effort; where all are, the least.
+    """Return the highest of a vendor's levels that is not above an effort, else the least one; None without levels.
 
-    Who wants to think at all is not given `none`. None where there are no levels.
+    `levels` are sorted, least first. A request for reasoning never gets `none`.
     """
     usable: list[Level] = [level for level in levels if level != "none" or effort == "none"]
     below: list[Level] = [level for level in usable if _RANKS[level] <= _RANKS[effort]]
@@ -79,14 +79,14 @@ _BOUNDS = re.compile(r"between (\d+(?:\.\d+)?) and (\d+(?:\.\d+)?)", re.IGNORECA
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
-    """Parameters that a provider's refusal asks for, and what to tell the user of the change."""
+    """Parameters that a rejection of the provider asks for, and the note for the user."""
 
     parameters: Parameters
     note: str
 
 
 def corrected_parameters(parameters: Parameters, message: str) -> Correction | None:
-    """Return the nearest parameters that a refusal's message accepts; None where it is about none that were set."""
+    """Return the nearest parameters that a rejection's message accepts; None if it is about none that were set."""
     return _corrected_sampling(parameters, message) or _corrected_effort(parameters, message)
 
 
@@ -123,34 +123,37 @@ def _corrected_effort(parameters: Parameters, message: str) -> Correction | None
 
 
 def sampling_of(parameters: Parameters) -> JsonObject:
-    """`temperature`, `top_p` and `top_k`, as far as they are set."""
+    """Return `temperature`, `top_p` and `top_k` if they are set."""
     wanted = {"temperature": parameters.temperature, "top_p": parameters.top_p, "top_k": parameters.top_k}
     return {name: value for name, value in wanted.items() if value is not None}
 
 
 def not_sent(names: Collection[str], why: str) -> str:
-    """The sentence about parameters that are left out."""
+    """Return the note about parameters that are not sent."""
     return f"{', '.join(map(repr, names))} not sent: {why}"
 
 
 def cache_not_sent(policy: CachePolicy, why: str) -> tuple[str, ...]:
-    """The sentence about a policy of the prompt cache that cannot be asked for, none for what all do unasked."""
+    """Return the note about a cache policy that the provider does not have; none for the default one."""
     return () if policy == "short" else (f"cache {policy!r} not sent: {why}",)
 
 
 def object_at(body: JsonObject, name: str) -> JsonObject:
-    """An object of a request; empty where there is none, or where a parameter has made it something else."""
+    """Return an object of a request; an empty one if it is missing or a parameter replaced it."""
     value: object = body.get(name)
     return cast("JsonObject", value) if isinstance(value, dict) else {}
 
 
 def merged(body: JsonObject, other: JsonObject, *, protected: Collection[str]) -> JsonObject:
-    """`body` with the parameters that only the provider knows; objects are merged, everything else is replaced.
+    """Return `body` with parameters of the provider; objects are merged, other values replaced.
 
-    `protected` are names that these cannot set: it would not be what the log says was sent.
+    Args:
+        body: the body of a request.
+        other: the provider's own parameters.
+        protected: names that `other` cannot set: the log would not say what was sent.
 
     Raises:
-        ConfigurationError: `other` sets what is not its to set.
+        ConfigurationError: `other` sets a protected name.
     """
     if stolen := sorted(set(protected).intersection(other)):
         message = f"{', '.join(map(repr, stolen))} cannot be set by a parameter"
@@ -165,11 +168,11 @@ def merged(body: JsonObject, other: JsonObject, *, protected: Collection[str]) -
 
 
 LEAST_WAIT = 3.0
-"""Seconds that an overload takes to pass; inside a stream no header can say how long."""
+"""Seconds that an overload usually lasts; an error inside a stream has no header with a time to wait."""
 
 
 def reported(data: bytes, provider: str, model: str) -> ProviderError:
-    """The error that a stream reports in place of an event."""
+    """Return the error that a stream reports in place of an event."""
     from jp.provider.classification import Origin, Reply, classify
 
     error = classify(Reply(body=data), Origin(provider=provider, model=model), now=0.0)

@@ -1,4 +1,4 @@
-"""Models that a new user can use: those whose key is there, and those of local servers."""
+"""Models that a new user can use: those of providers with a key, and those of local servers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUCCESS = 200
 
 
 class RunningServer(msgspec.Struct, frozen=True, kw_only=True):
-    """A server that answered. `models` may be empty."""
+    """A server that responded. `models` may be empty."""
 
     provider: str
     address: str
@@ -43,9 +43,9 @@ def running_servers(
     configured: Mapping[str, str] | None = None,
     patience_secs: float = PATIENCE_SECS,
 ) -> tuple[RunningServer, ...]:
-    """Which of the providers' servers answer within `patience_secs`, all asked at once.
+    """Return the servers that respond within `patience_secs`, all requested at once.
 
-    `configured` are the base URLs of those that are somewhere else than usual.
+    `configured` are the base URLs of those that are not at their default URL.
     """
     if not servers:
         return ()
@@ -61,7 +61,7 @@ def running_servers(
             found[provider] = RunningServer(provider=provider, address=address, models=tuple(models))
 
     addresses = {provider: address_of(server, environ) for provider, server in servers.items()} | {**(configured or {})}
-    # Looking up a name knows no timeout: who is still at it when time is up is left behind.
+    # A DNS lookup has no timeout: threads that still run when time is up are abandoned.
     threads = [Thread(target=ask, args=each, daemon=True) for each in addresses.items()]
     deadline = monotonic() + patience_secs
     for thread in threads:
@@ -73,7 +73,7 @@ def running_servers(
 
 
 def _models_at(address: str, timeout: float) -> Sequence[str] | None:
-    """The models that a server lists; None where nobody answers as such a server does."""
+    """Return the models that a server lists; None if no such server responds."""
     from http.client import HTTPException
     from urllib.parse import urlsplit
 
@@ -101,7 +101,7 @@ def _connection(address: str, timeout: float) -> HTTPConnection:
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that can be used, and why, in words; never a key."""
+    """A usable model and the reason in words, never with a key."""
 
     model: str
     because: str
@@ -114,9 +114,9 @@ def proposals(
     has_stored_key: Callable[[str], bool],
     known: Sequence[Vendor] | None = None,
 ) -> tuple[Proposal, ...]:
-    """One model for each provider that can be used here, in the order of `known`, which are all by default.
+    """Return one model for each usable provider, in the order of `known`, by default all.
 
-    `has_stored_key` is asked only where the environment has no key. Servers get a third of a second, all at once.
+    `has_stored_key` is called only if the environment has no key. Servers get a third of a second, all at once.
     """
     known = vendors() if known is None else known
     servers = {vendor.id: vendor.server for vendor in known if vendor.server is not None}
@@ -134,7 +134,7 @@ def proposals(
 
 
 def _configured(settings: LlmConfig, servers: Collection[str]) -> dict[str, str]:
-    """Where servers are that are not where they usually are."""
+    """Return the URLs of servers that are not at their default URL."""
     addresses: dict[str, str] = {}
     for provider in servers:
         account, usual = account_of(settings, provider), account_of(LlmConfig(), provider)
@@ -144,7 +144,7 @@ def _configured(settings: LlmConfig, servers: Collection[str]) -> dict[str, str]
 
 
 def _conversing(models: Sequence[str]) -> Sequence[str]:
-    """Those of a server's models that may answer a question: their names are all that it says of them."""
+    """Return the models of a server that may answer a question, judging by their names."""
     return [model for model in models if "embed" not in model.lower()]
 
 

@@ -1,4 +1,4 @@
-"""Read one response: bytes to events to parts, bounded, whatever a server sends. Pure."""
+"""Reader of one response: bytes to events to parts, with bounds on everything a server sends. Pure."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from jp.provider.base import (
 from jp.provider.errors import ProviderError
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
-"""More than any provider sends in one event; a server that never ends a line is cut off here."""
+"""Largest event: no provider sends a larger one, and a server that never ends a line must not fill the memory."""
 
 _MOST_DIGITS = 18
-"""Of the milliseconds in which to come back: nobody means more."""
+"""Longest number of milliseconds in a `retry` field."""
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -41,23 +41,23 @@ class ServerSentEvent(msgspec.Struct, frozen=True):
 
 
 class Frames(Protocol):
-    """What cuts a response into events."""
+    """A splitter of a response into events."""
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        """Take more bytes; the events that they complete.
+        """Return the events that more bytes complete.
 
         Raises:
-            ProviderError: an event is too long, of kind `output_limit`, or the bytes are none.
+            ProviderError: an event is too long (kind `output_limit`), or the bytes are damaged.
         """
         ...
 
     def close(self) -> list[ServerSentEvent]:
-        """The stream is over: the event that it left unfinished. Its data may be cut."""
+        """Return the unfinished event at the end of the stream; its data may be cut."""
         ...
 
 
 class _Lines:
-    """Cuts bytes into lines that end with LF. Linear in the bytes, however they are cut."""
+    """Splitter of bytes into lines that end with LF, linear in the bytes."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -78,17 +78,17 @@ class _Lines:
         return lines
 
     def close(self) -> bytes:
-        """The last line, where it has no end."""
+        """Return the last line if it has no line end."""
         rest = b"".join(self._pieces)
         self._pieces.clear()
         return rest
 
 
 def check_size(size: int, max_bytes: int) -> None:
-    """Refuse what is longer than an event may be.
+    """Check the size of an event.
 
     Raises:
-        ProviderError: it is too long, of kind `output_limit`.
+        ProviderError: it is too long (kind `output_limit`).
     """
     if size > max_bytes:
         message = f"the server sent an event of more than {max_bytes} bytes"
@@ -98,8 +98,8 @@ def check_size(size: int, max_bytes: int) -> None:
 class SseDecoder:
     """Server-sent events as the HTML standard defines them.
 
-    Lines end with LF, CRLF or CR. An event without data is not one. In one respect it is more patient than the
-    standard: `close` gives the last event although no blank line follows it.
+    Lines end with LF, CRLF or CR. Events without data are skipped. Unlike in the standard, `close` returns the last
+    event even if no blank line follows it.
     """
 
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
@@ -114,10 +114,10 @@ class SseDecoder:
         self._retry: int | None = None
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        """Take more bytes; the events that they complete.
+        """Return the events that more bytes complete.
 
         Raises:
-            ProviderError: an event is too long, of kind `output_limit`.
+            ProviderError: an event is too long (kind `output_limit`).
         """
         if data and (self._after_cr or b"\r" in data):
             data = self._unify(data)
@@ -127,7 +127,7 @@ class SseDecoder:
         return events
 
     def close(self) -> list[ServerSentEvent]:
-        """The stream is over: the event that it left unfinished. Its data may be cut."""
+        """Return the unfinished event at the end of the stream; its data may be cut."""
         events: list[ServerSentEvent] = []
         if rest := self._lines.close():
             self._take(rest, events)
@@ -135,7 +135,10 @@ class SseDecoder:
         return events
 
     def _unify(self, data: bytes) -> bytes:
-        """`data` with LF for every line end. A CR ends its line at once: the LF after it may come much later."""
+        """Return `data` with LF for every line end.
+
+        A CR ends its line at once: the LF after it may arrive much later.
+        """
         if self._after_cr and data.startswith(b"\n"):
             data = data[1:]
         self._after_cr = data.endswith(b"\r")
@@ -171,27 +174,27 @@ class SseDecoder:
 
 
 class NdjsonDecoder:
-    """Newline-delimited JSON: each line is an event without a name. Blank lines are none."""
+    """Newline-delimited JSON: each line is an event without a name. Blank lines are skipped."""
 
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._lines = _Lines(max_event_bytes)
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        """Take more bytes; the lines that they complete.
+        """Return the lines that more bytes complete.
 
         Raises:
-            ProviderError: a line is too long, of kind `output_limit`.
+            ProviderError: a line is too long (kind `output_limit`).
         """
         return [ServerSentEvent("", line) for raw in self._lines.feed(data) if (line := raw.strip())]
 
     def close(self) -> list[ServerSentEvent]:
-        """The stream is over: the line that it left unfinished, which may be cut."""
+        """Return the unfinished line at the end of the stream, which may be cut."""
         rest = self._lines.close().strip()
         return [ServerSentEvent("", rest)] if rest else []
 
 
 class WholeDecoder:
-    """A response that is one JSON value: one event, once it has ended."""
+    """A response that is one JSON value: one event at the end."""
 
     def __init__(self, *, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max_event_bytes = max_event_bytes
@@ -199,10 +202,10 @@ class WholeDecoder:
         self._size = 0
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        """Take more bytes; they complete nothing.
+        """Add more bytes; they complete nothing.
 
         Raises:
-            ProviderError: there are too many, of kind `output_limit`.
+            ProviderError: the response is too long (kind `output_limit`).
         """
         self._pieces.append(data)
         self._size += len(data)
@@ -210,25 +213,25 @@ class WholeDecoder:
         return []
 
     def close(self) -> list[ServerSentEvent]:
-        """The whole value, which may be cut."""
+        """Return the whole value, which may be cut."""
         return [ServerSentEvent("", b"".join(self._pieces))] if self._size else []
 
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises: at what is no JSON or of another type, no UTF-8, or nested without end."""
+"""Exceptions of decoding: not JSON, another type, not UTF-8, or nested too deeply."""
 
 _MOST_TOKENS = 2**53 - 1
-"""More than anybody counts, and as much as every reader of JSON holds exactly."""
+"""Largest count of tokens: every JSON parser reads it exactly."""
 
 
 def unreadable(provider: str, what: str = "event") -> ProviderError:
-    """The error of an event that has to be understood and cannot be: the next answer may be a better one."""
+    """Return the error for a needed event that cannot be read; a retry may help."""
     article = "an" if what[0] in "aeiou" else "a"
     return ProviderError(f"{provider} sent {article} {what} that cannot be read", kind="transient")
 
 
 def text_of(raw: msgspec.Raw) -> str:
-    """JSON as text. What of it is no UTF-8 is replaced: it has not been looked at yet."""
+    """Return JSON as text, with bytes that are not UTF-8 replaced: it has not been validated yet."""
     return bytes(raw).decode(errors="replace")
 
 
@@ -240,10 +243,16 @@ def counted(
     cache_write: int | None = None,
     reasoning: int | None = None,
 ) -> Usage:
-    """Tokens in classes that do not overlap, of counts in which they do.
+    """Return tokens in classes that do not overlap, from counts that do.
 
-    `prompt` is counted with what was read from a cache and written to one, `output` with the reasoning. Counts that
-    are missing, or make no sense, are 0.
+    Args:
+        prompt: the input, including cache reads and writes.
+        output: the output, including reasoning.
+        cache_read: tokens read from a cache.
+        cache_write: tokens written to a cache.
+        reasoning: tokens of reasoning.
+
+    Missing and implausible counts are 0.
     """
     read, write, out = _tokens(cache_read), _tokens(cache_write), _tokens(output)
     return Usage(
@@ -251,7 +260,7 @@ def counted(
         output=out,
         cache_read=read,
         cache_write=write,
-        # Some report more than the whole output: what a summary of it would have taken.
+        # Some report more reasoning than output: the count before summarizing it.
         reasoning=min(_tokens(reasoning), out),
     )
 
@@ -261,14 +270,14 @@ def _tokens(count: int | None) -> int:
 
 
 def plausible(usage: Usage) -> Usage:
-    """`usage` with 0 for what makes no sense."""
+    """Return `usage` with 0 for implausible counts."""
     return Usage(**{name: _tokens(getattr(usage, name)) for name in Usage.__struct_fields__})
 
 
 def input_changes(raw: msgspec.Raw) -> tuple[InputChange, ...] | None:
-    """Return the `input_transformations` of a response, None where it has none that can be read.
+    """Return the `input_transformations` of a response, None if it has none that are valid.
 
-    Anthropic names a `type` and a `path`, OpenAI a `type`, an `action` and an `id` (their SDKs' types, 2026-11-22).
+    Anthropic has a `type` and a `path`, OpenAI a `type`, an `action` and an `id` (their SDKs' types, 2026-11-22).
     """
     try:
         found = msgspec.json.decode(raw, type=list[dict[str, Any]] | None)
@@ -287,18 +296,20 @@ def input_changes(raw: msgspec.Raw) -> tuple[InputChange, ...] | None:
 
 
 class CallStarts:
-    """The beginnings of the calls of one response, each under an id of its own."""
+    """The starts of the calls of one response, each with a unique id."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
         self._ids: set[str] = set()
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Return whether there is any call."""
         return bool(self._ids)
 
     def start(self, index: int, *, given: str, name: str, number: int | None = None) -> ToolCallStart:
-        """The call that begins in block `index`: a missing id is made up of `number`, a repeated one is told apart.
+        """Return the call that begins in block `index`, with an id that is unique in the response.
+
+        A missing id is made from `number`.
 
         Raises:
             ProviderError: it has no name.
@@ -313,7 +324,7 @@ class CallStarts:
         return ToolCallStart(index, call_id, name)
 
     def nameless(self) -> ProviderError:
-        """The error of a call without a name."""
+        """Return the error for a call without a name."""
         return ProviderError(f"{self._provider} sent a call without a name", kind="transient")
 
 
@@ -346,9 +357,9 @@ def _frames(framing: Framing) -> Frames:
 
 
 class Reader:
-    """Turns the bytes of one response into parts, up to `Finished`. `begun` says whether there was any event.
+    """Decoder of the bytes of one response into parts, up to `Finished`. `begun` is true after the first event.
 
-    `max_bytes` bounds their content. `frames` goes before `framing`, where a cloud has wrapped the events otherwise.
+    `max_bytes` limits their content. `frames` overrides `framing` for a cloud that wraps the events in its own format.
     """
 
     def __init__(
@@ -362,15 +373,15 @@ class Reader:
         self.finished = False
 
     def feed(self, chunk: bytes) -> Iterable[Part]:
-        """Take more bytes; the parts that they complete.
+        """Return the parts that more bytes complete.
 
         Raises:
-            ProviderError: the provider reports an error, or the content is longer than allowed (`output_limit`).
+            ProviderError: the provider reports an error, or the content is too long (`output_limit`).
         """
         return self._parts(self._frames.feed(chunk))
 
     def close(self) -> Iterable[Part]:
-        """Read what no line end completed, where it is whole, and what the end of the stream completes."""
+        """Return the parts of a last event without a line end if it is complete, and those that the end completes."""
         yield from self._parts([event for event in self._frames.close() if _is_whole(event)])
         if not self.finished:
             yield from self._counted(self._decoder.close())
@@ -383,7 +394,7 @@ class Reader:
                 return
 
     def _read(self, event: ServerSentEvent) -> Iterable[Part]:
-        """Read one event, and report what an error counted before it is raised."""
+        """Yield the parts of one event; for an error, first the tokens that it counted."""
         try:
             parts = self._decoder.feed(event.event, event.data)
         except ProviderError as error:

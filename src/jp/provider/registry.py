@@ -1,4 +1,7 @@
-"""From a model id to its vendor, and to a provider for an account. This is the only place that lists the vendors."""
+"""Registry of vendors: from a model id to its vendor, and to a provider for an account.
+
+Only this module lists the vendors.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,15 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from jp.config.accounts import CloudAccount, ModelFactsConfig
+from jp.config.entries import CloudAccount, ModelFactsConfig
 from jp.config.model import AppConfig, LlmConfig, RequestConfig, resolve_alias
 from jp.errors import ConfigurationError
-from jp.likeness import nearest
 from jp.provider.base import Provider
 from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, hint_for_wanted, missing_key
 from jp.provider.models import known_names
 from jp.provider.transport import Limits
 from jp.provider.vendor import LocalServer, Vendor
+from jp.suggestions import closest_names
 
 if TYPE_CHECKING:
     from jp.provider.http import Account, Adapter
@@ -36,7 +39,7 @@ _FOLDERS = {
     "script": "script",
     "openai-compatible": "compatible",
 }
-"""Each kind of provider, and its folder. The last is what a server of the user's own is without another `kind`."""
+"""Folders of the kinds of providers. The last kind is the default of a server of the user's own."""
 
 *_PROVIDERS, _COMPATIBLE = _FOLDERS
 PROVIDERS = tuple(_PROVIDERS)
@@ -45,7 +48,7 @@ KINDS = tuple(_FOLDERS)
 
 @cache
 def vendor_of(kind: str) -> Vendor:
-    """Return the vendor of a kind of provider. Its module is imported when it is asked for."""
+    """Return the vendor of a kind of provider, importing its module on use."""
     return import_module(f"jp.provider.{_FOLDERS[kind]}.vendor").VENDOR
 
 
@@ -55,12 +58,12 @@ def vendors() -> tuple[Vendor, ...]:
 
 
 def built_in(provider: str) -> Vendor | None:
-    """Return the vendor that is called so, None where that is a server of the user's own, or nobody."""
+    """Return the vendor with a name, None for a server of the user's own or an unknown name."""
     return vendor_of(provider) if provider in PROVIDERS else None
 
 
 def is_loopback(base_url: str) -> bool:
-    """Return whether an address is this machine's: `localhost`, or a loopback address."""
+    """Return whether a URL is on this machine: `localhost`, or a loopback IP address."""
     from ipaddress import ip_address
     from urllib.parse import urlsplit
 
@@ -77,7 +80,7 @@ def is_loopback(base_url: str) -> bool:
 
 
 def address_of(server: LocalServer, environ: Mapping[str, str]) -> str:
-    """The base URL of a server. Who listens everywhere is asked on loopback."""
+    """Return the base URL of a server; for one that listens on all interfaces, the loopback URL."""
     from urllib.parse import urlsplit
 
     declared = environ.get(server.variable, "").strip() if server.variable else ""
@@ -94,7 +97,7 @@ def address_of(server: LocalServer, environ: Mapping[str, str]) -> str:
 
 
 _SLIP = 0.8
-"""How alike two names are that differ by a letter or two."""
+"""Similarity of two names that differ in one or two letters."""
 
 _PATIENCE_AT_HOME_SECS = 600.0
 _FIRST_BYTE_SECS = 120.0
@@ -115,7 +118,7 @@ class ModelId(msgspec.Struct, frozen=True):
 _SERVER = "declare another server: `jp config set --in user providers.llm.{name}.base_url=https://…/v1`"
 
 _ENDPOINT = "/chat/completions"
-"""Some servers' pages give it with their address."""
+"""Path that some servers' pages include in their base URL."""
 
 
 class _AccountSettings(Protocol):
@@ -130,7 +133,7 @@ class _AccountSettings(Protocol):
 
 
 def account_of(settings: LlmConfig, provider: str) -> _AccountSettings | None:
-    """The settings of a provider's account; one that talks to no server has none."""
+    """Return the settings of a provider's account; None for a provider without a server."""
     if provider in PROVIDERS:
         return None if vendor_of(provider).create_adapter is None else getattr(settings, provider)
     return settings.servers.get(provider)
@@ -142,7 +145,7 @@ def _quoted(names: tuple[str, ...]) -> str:
 
 def _unknown_alias(text: str, aliases: Mapping[str, str]) -> ConfigurationError:
     full = {name: f"{provider}/{name}" for provider in PROVIDERS for name in known_names(provider)}
-    near = nearest(text, (*aliases, *full), most=3)
+    near = closest_names(text, (*aliases, *full), most=3)
     meant = _quoted(tuple(full.get(name, name) for name in near))
     hint = f"did you mean {meant}?" if meant else _HINT
     return ConfigurationError(f"{text!r} is neither a model nor an alias", hint=hint)
@@ -150,17 +153,17 @@ def _unknown_alias(text: str, aliases: Mapping[str, str]) -> ConfigurationError:
 
 def _unknown_provider(provider: str, own: Collection[str] = ()) -> ConfigurationError:
     known = (*PROVIDERS, *own)
-    near = nearest(provider, known, most=3)
+    near = closest_names(provider, known, most=3)
     server = _SERVER.format(name=provider if provider.replace("-", "").replace("_", "").isalnum() else "NAME")
     hint = f"did you mean {_quoted(near)}?" if near else f"known are {', '.join(map(repr, known))}; {server}"
     return ConfigurationError(f"there is no provider {provider!r}", hint=hint)
 
 
 def parse_model_id(text: str, settings: LlmConfig) -> ModelId:
-    """The model that `text` names: `provider/name`, or an alias of one, or of another alias.
+    """Return the model that `text` names: `provider/name`, or an alias, which may name another alias.
 
     Raises:
-        ConfigurationError: it names none, or a provider that nobody knows.
+        ConfigurationError: it names no model, or an unknown provider.
     """
     resolved = resolve_alias(text, settings.aliases)
     provider, slash, name = resolved.partition("/")
@@ -174,10 +177,10 @@ def parse_model_id(text: str, settings: LlmConfig) -> ModelId:
 
 
 def vendor_in(settings: LlmConfig, provider: str) -> Vendor:
-    """Return the vendor that is called so, or that of the kind of a server which the user has declared.
+    """Return the vendor with a name, or that of the kind of a server that the user has declared.
 
     Raises:
-        ConfigurationError: nobody knows it.
+        ConfigurationError: the name is unknown.
     """
     own = settings.servers.get(provider)
     if provider in PROVIDERS:
@@ -196,7 +199,7 @@ def vendor_in(settings: LlmConfig, provider: str) -> Vendor:
 
 
 def key_variables(settings: LlmConfig, provider: str) -> tuple[str, ...]:
-    """The environment variables that may hold a provider's key: the configured one goes before the usual ones."""
+    """Return the environment variables for a provider's key: the configured one before the default ones."""
     if (cloud := cloud_of(settings, provider)) is not None:
         return _cloud_variables(settings, cloud)
     vendor = vendor_in(settings, provider)
@@ -206,7 +209,7 @@ def key_variables(settings: LlmConfig, provider: str) -> tuple[str, ...]:
 
 
 def _cloud_variables(settings: LlmConfig, cloud: Cloud) -> tuple[str, ...]:
-    """Those for the key of a cloud, if it takes one: the usual ones of the vendor's own API are not for it."""
+    """Return the variables for the key of a cloud, if it takes one; those of the vendor's own API are not for it."""
     account, usual = account_of(settings, cloud.provider), account_of(LlmConfig(), cloud.provider)
     configured = None if account is None else account.api_key_env
     vendors = None if usual is None else usual.api_key_env
@@ -215,17 +218,17 @@ def _cloud_variables(settings: LlmConfig, cloud: Cloud) -> tuple[str, ...]:
 
 
 def misspelt(settings: LlmConfig, provider: str) -> tuple[str, ...]:
-    """Servers of the user's own that are named like a provider of this version but for a slip."""
+    """Return servers of the user's own whose names are misspellings of a provider of this version."""
     names = (name for name, own in settings.servers.items() if name.isalpha() and own.kind != provider)
     candidates = tuple(names) if provider in PROVIDERS else ()
-    return tuple(name for name in candidates if provider in nearest(name, PROVIDERS, most=3, alike=_SLIP))
+    return tuple(name for name in candidates if provider in closest_names(name, PROVIDERS, most=3, alike=_SLIP))
 
 
 def cloud_of(settings: LlmConfig, provider: str) -> Cloud | None:
-    """The cloud that an account is with, None where it is with the vendor itself.
+    """Return the cloud of an account, None for the vendor's own API.
 
     Raises:
-        ConfigurationError: the settings say that there is one, and not which, or one that cannot be.
+        ConfigurationError: the settings of the cloud are incomplete or contradict each other.
     """
     account = account_of(settings, provider)
     if not isinstance(account, CloudAccount) or account.transport == "http":
@@ -237,7 +240,7 @@ def cloud_of(settings: LlmConfig, provider: str) -> Cloud | None:
 
 
 def kind_of(settings: LlmConfig, provider: str) -> str:
-    """Which provider of this version another one is like: what it speaks, and whose abilities its models have."""
+    """Return the provider of this version whose protocol and model abilities another one has."""
     own = settings.servers.get(provider)
     return provider if own is None or provider in PROVIDERS else own.kind
 
@@ -251,10 +254,15 @@ def create_provider(
     stored: StoredKeys | None = None,
     needs_key: bool = True,
 ) -> Provider:
-    """The provider of `model`.
+    """Return the provider of `model`.
 
-    `root` is what a scenario's path is relative to. `stored` is asked for a key where the environment has none.
-    `needs_key` is false for who only renders requests.
+    Args:
+        config: the configuration of the conversation.
+        model: the model with its provider.
+        environ: the environment.
+        root: the folder that the path of a scenario is relative to.
+        stored: stored keys, read if the environment has none.
+        needs_key: false for a provider that only renders requests.
 
     Raises:
         AuthenticationError: the provider needs a key and there is none.
@@ -296,13 +304,13 @@ def create_account(
     stored: StoredKeys | None = None,
     needs_key: bool = True,
 ) -> Account:
-    """The account with a provider, to ask it something else than for an answer.
+    """Return the account with a provider, for requests other than model requests.
 
-    `needs_key` is false for what it tells everybody.
+    `needs_key` is false for endpoints that are public.
 
     Raises:
         AuthenticationError: the provider needs a key and there is none.
-        ConfigurationError: the provider is unknown, or its settings are malformed, or it is in a cloud.
+        ConfigurationError: the provider is unknown, its settings are malformed, or it is in a cloud.
     """
     if (cloud := cloud_of(settings, provider)) is not None:
         message = f"{provider!r} is in a cloud ({cloud.title}), which tells its models on its own pages only"
@@ -332,10 +340,10 @@ def _account(settings: LlmConfig, vendor: Vendor, environ: Mapping[str, str], fo
 
 
 def base_url_of(settings: LlmConfig, provider: str, environ: Mapping[str, str]) -> str:
-    """Where a provider's requests go.
+    """Return the base URL of a provider's requests.
 
     Raises:
-        ConfigurationError: the provider is unknown, or nothing says where it is.
+        ConfigurationError: the provider is unknown, or no URL is configured.
     """
     return _base_url(settings, vendor_in(settings, provider), environ)
 
@@ -379,10 +387,10 @@ def _key(settings: LlmConfig, vendor: Vendor, environ: Mapping[str, str], stored
 
 
 def limits_for(kind: str, base_url: str, request: RequestConfig) -> Limits:
-    """Return the bounds of an answer of a server that speaks as `kind` does.
+    """Return the limits of a response of a server of a kind.
 
-    Servers of a user's own machine have no limit for the first byte unless one is set: they may have to load the
-    model and to read a long prompt, without a byte.
+    Servers on the user's own machine have no first-byte timeout unless one is set: they may have to load the model and
+    to read a long prompt before the first byte.
     """
     limits = limits_of(request)
     is_at_home = vendor_of(kind).is_local
@@ -397,7 +405,7 @@ def limits_for(kind: str, base_url: str, request: RequestConfig) -> Limits:
 
 
 def limits_of(request: RequestConfig) -> Limits:
-    """Return the bounds of a request that is answered at once, such as one for a list of models."""
+    """Return the limits of a request with an immediate response, such as one for a list of models."""
     idle = request.stream_idle_timeout_secs or None
     return Limits(
         connect_timeout=request.connect_timeout_secs or None,
@@ -408,10 +416,10 @@ def limits_of(request: RequestConfig) -> Limits:
 
 
 def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
-    """Return the adapter of a provider that speaks as `kind` does: itself, or for a server of the user's own, another.
+    """Return the adapter of a provider, whose kind decides the protocol.
 
     Raises:
-        ConfigurationError: nobody speaks so.
+        ConfigurationError: the kind has no adapter.
     """
     vendor = vendor_of(kind) if kind in _FOLDERS else None
     if vendor is None or vendor.create_adapter is None:

@@ -1,4 +1,4 @@
-"""Schemas that models are held to: strict forms, wrapped values, and schemas in words. Pure."""
+"""Schemas of answers and tool arguments: strict forms, wrapped values, and schemas in words. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jp.conversation.entries import JsonObject
 from jp.provider.grammar import LEFT_OUT, Dialect, Grammar, Inexpressible
 
 WRAPPED = "wrapped_answer"
-"""The property that holds the answer."""
+"""Property that holds the answer."""
 
 _OPENING = re.compile(rf'\s*\{{\s*"{WRAPPED}"\s*:\s*')
 _BARE_OPENING = f'{{"{WRAPPED}":'
@@ -20,7 +20,7 @@ _CLOSING = "} \t\r\n"
 
 
 def wrapped(schema: JsonObject) -> JsonObject:
-    """The schema of an object with an answer of `schema`."""
+    """Return the schema of an object with an answer of `schema`."""
     return {
         "type": "object",
         "properties": {WRAPPED: schema},
@@ -30,13 +30,13 @@ def wrapped(schema: JsonObject) -> JsonObject:
 
 
 def is_wrapped(wanted: JsonObject) -> bool:
-    """Whether the answer to a request with this `output_config.format` comes wrapped."""
+    """Return whether the answer to a request with this `output_config.format` is wrapped in an object."""
     schema: JsonObject = wanted.get("schema", {})
     return list(schema.get("properties", ())) == [WRAPPED]
 
 
 class Unwrapper:
-    """Takes the wrapper off one text, as it streams. A text that has none comes out as it is."""
+    """Remover of the wrapper around one streamed text. A text without a wrapper is unchanged."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -44,7 +44,7 @@ class Unwrapper:
         self._is_wrapped = False
 
     def feed(self, text: str) -> str:
-        """Add to the text, and take what certainly belongs to the answer."""
+        """Add to the text, and return the part that belongs to the answer."""
         self._held += text
         if not self._is_decided and not self._decide():
             return ""
@@ -53,7 +53,7 @@ class Unwrapper:
         return self._take(len(self._held.rstrip(_CLOSING)))
 
     def finish(self) -> str:
-        """Take the rest. Where the wrapper is not closed, the answer was cut off, and this is all there is of it."""
+        """Return the rest. If the wrapper is not closed, the answer was cut, and this is all there is of it."""
         rest = self._take(len(self._held))
         if self._is_wrapped and "}" in rest:
             return rest[: rest.rindex("}")]
@@ -79,7 +79,7 @@ _FORMATS = frozenset({
 _SIZES = frozenset({"minItems", "maxItems"})
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 _INVOLVED = re.compile(r"\(\?|\\[1-9kpPbB]")
-"""What of regular expressions grammars do not know: special groups, references back, borders, classes by name."""
+"""Features of regular expressions that grammars lack: special groups, backreferences, anchors, named classes."""
 
 
 def _is_number(value: object) -> bool:
@@ -103,7 +103,7 @@ def _holds_nothing(_name: str, _keyword: str, _value: object) -> bool:
 
 
 class Strictness(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server's grammar takes: how it is spoken, how many constants, and how many bytes of JSON."""
+    """Limits of a server's grammar: its dialect, the number of constants, and the bytes of JSON."""
 
     dialect: Dialect
     most_constants: int = 1000
@@ -115,24 +115,24 @@ OPENAI = Strictness(
         holds=_holds, has_all=True, names_types=True, recurs=True, holders=("$defs",), deepest=10, most=5000
     )
 )
-"""What OpenAI takes."""
+"""Dialect of OpenAI."""
 
 PLAIN = Strictness(
     dialect=Dialect(holds=_holds_nothing, has_all=True, names_types=True, holders=("$defs",), deepest=10, most=500),
     most_constants=500,
     most_bytes=5000,
 )
-"""What any server takes that knows strict schemas at all: what narrows a value stands in descriptions."""
+"""Dialect of any server with strict schemas; keywords that narrow a value are written into descriptions."""
 
 
 def strict_schema(schema: JsonObject, strictness: Strictness = OPENAI) -> JsonObject | None:
-    """`schema` as it is strict; None where it is not of an object, or where strictness would forbid what it allows."""
+    """Return `schema` in strict form; None if it is not of an object, or the strict form would forbid valid values."""
     strict = _translated(schema, strictness)
     return strict if strict is not None and strict.get("type") == "object" else None
 
 
 def strict_answer(schema: JsonObject, strictness: Strictness = OPENAI) -> JsonObject | None:
-    """The schema of an answer as it is strict; None as `strict_schema`. Answers that are no objects are wrapped."""
+    """Return the schema of an answer in strict form, wrapped if it is not of an object; None as in `strict_schema`."""
     strict = _translated(schema, strictness)
     if strict is None or strict.get("type") == "object":
         return strict
@@ -147,16 +147,16 @@ def _translated(schema: JsonObject, strictness: Strictness) -> JsonObject | None
         for definition in strict.get("$defs", {}).values():
             list(_variants(definition, strict))
     except (Inexpressible, AttributeError, KeyError, TypeError):
-        return None  # a log or a server may hold as a schema what is none
+        return None  # the schema of a log or a server may be invalid
     is_large = len(msgspec.json.encode(strict)) > strictness.most_bytes
     return None if is_large or grammar.constants > strictness.most_constants else strict
 
 
 def _variants(schema: JsonObject, root: JsonObject, seen: tuple[str, ...] = ()) -> Iterator[JsonObject]:
-    """What a value of `schema` may be, choices and references resolved.
+    """Yield the schemas that a value of `schema` may have, with choices and references resolved.
 
     Raises:
-        Inexpressible: a reference comes back to itself without anything in between.
+        Inexpressible: a reference refers directly to itself.
     """
     if "anyOf" in schema:
         for variant in cast("list[JsonObject]", schema["anyOf"]):
@@ -172,7 +172,7 @@ def _variants(schema: JsonObject, root: JsonObject, seen: tuple[str, ...] = ()) 
 
 
 def leaves_out(strict: JsonObject) -> bool:
-    """Whether what is written to a strict schema may have nulls in it that stand for nothing."""
+    """Return whether an answer to a strict schema may have nulls for optional properties."""
     return _has_left_out(strict)
 
 
@@ -183,9 +183,9 @@ def _has_left_out(value: object) -> bool:
 
 
 def without_left_out(text: str, strict: JsonObject) -> str:
-    """JSON as it was written to a strict schema, without the properties that are null because they were left out.
+    """Return JSON of a strict schema without the nulls of optional properties.
 
-    What is no JSON, or has no such null, stays as it is, byte for byte.
+    Text that is not JSON or has no such null is unchanged, byte for byte.
     """
     try:
         value: object = msgspec.json.decode(text)
@@ -196,7 +196,7 @@ def without_left_out(text: str, strict: JsonObject) -> str:
 
 
 def _kept(value: object, schemas: Sequence[JsonObject], root: JsonObject) -> object:
-    """`value`, which may be of any of `schemas`."""
+    """Return `value` without nulls of optional properties; it may be of any of `schemas`."""
     if not isinstance(value, (dict, list)):
         return value
     variants = [variant for schema in schemas for variant in _variants(schema, root)]
@@ -218,7 +218,7 @@ def _is_left_out(schemas: Sequence[JsonObject], root: JsonObject) -> bool:
 
 
 def _fitting(variant: JsonObject, value: JsonObject, root: JsonObject) -> JsonObject | None:
-    """The properties of a variant where `value` may be one: it has no others, and its constants are those."""
+    """Return the properties of a variant if `value` has no others and its constants match, else None."""
     properties: JsonObject | None = variant.get("properties")
     if properties is None or not value.keys() <= properties.keys():
         return None
@@ -232,9 +232,9 @@ def _may_be(value: object, schema: JsonObject, root: JsonObject) -> bool:
 
 
 class StrictText:
-    """Reads one JSON text, as it streams, that is written to a strict schema, into one that fits the schema as given.
+    """Converter of one streamed JSON text from a strict schema to the original schema.
 
-    `is_answer` says that it may be wrapped. Where something may have to be taken out, all comes at the end.
+    `is_answer` means that it may be wrapped. If nulls may have to be removed, all text is returned at the end.
     """
 
     def __init__(self, strict: JsonObject, *, is_answer: bool) -> None:
@@ -244,20 +244,20 @@ class StrictText:
         self._held: list[str] | None = [] if leaves_out(strict) else None
 
     def feed(self, text: str) -> str:
-        """Add to the text, and take what is certain of it."""
+        """Add to the text, and return the part that can be converted."""
         if self._held is not None:
             self._held.append(text)
             return ""
         return text if self._unwrapper is None else self._unwrapper.feed(text)
 
     def finish(self) -> str:
-        """Take the rest."""
+        """Return the rest."""
         text = "" if self._held is None else without_left_out("".join(self._held), self._strict)
         return text if self._unwrapper is None else self._unwrapper.feed(text) + self._unwrapper.finish()
 
 
 def in_words(schema: JsonObject) -> str:
-    """What stands behind a request whose answer has to fit `schema`."""
+    """Return the instruction that is appended to a request whose answer has to match `schema`."""
     text = msgspec.json.encode(schema).decode()
     return (
         "Your final answer to this has to be one JSON value that fits the JSON Schema below, with nothing around it: "

@@ -1,4 +1,4 @@
-"""What a model gets to see of resources and of tools' results, before it has a vendor's form. Pure."""
+"""Content of resources and tool results for the model, before it is encoded for a vendor. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import assert_never
 
 import msgspec
 
-from jp.conversation.frames import framed, in_one_line, mark_of
 from jp.conversation.resource import (
     AudioBlock,
     BinaryContent,
@@ -22,6 +21,9 @@ from jp.conversation.resource import (
     TextBlock,
     TextContent,
     content_of,
+    framed,
+    in_one_line,
+    mark_of,
 )
 from jp.provider.errors import ProviderError
 
@@ -39,7 +41,7 @@ class Words(msgspec.Struct, frozen=True):
 
 
 class Media(msgspec.Struct, frozen=True, kw_only=True):
-    """An image, a document or another thing that is not text, of a type that the model takes."""
+    """An image, a document or other data that is not text, of a type that the model accepts."""
 
     data: bytes
     media_type: str
@@ -60,16 +62,16 @@ Shown = Words | Media
 
 
 def media_type_of(mime_type: str | None) -> str:
-    """A media type without its parameters, in its usual spelling."""
+    """Return a media type in lower case without its parameters."""
     bare = (mime_type or "").partition(";")[0].strip().lower()
     return _SPELLINGS.get(bare, bare)
 
 
 def at_hand(carrier: Carrier, name: str) -> str | bytes:
-    """The content of a resource or a block.
+    """Return the content of a resource or a block.
 
     Raises:
-        ProviderError: it is still where it was stored.
+        ProviderError: the content has not been loaded.
     """
     content = content_of(carrier)
     match content:
@@ -85,35 +87,35 @@ def at_hand(carrier: Carrier, name: str) -> str | bytes:
 
 
 def shown_of(resource: Resource) -> str | bytes:
-    """What the model gets to see of a resource: `formatted` wins over the content."""
+    """Return the content of a resource for the model: `formatted` before the content itself."""
     return at_hand(resource, resource.uri) if resource.formatted is None else resource.formatted
 
 
 def title_of(resource: Resource) -> str:
-    """What a resource is called, in one line."""
+    """Return the title of a resource, in one line."""
     return in_one_line(resource.title or resource.name or resource.uri)
 
 
 def empty_attachment(resource: Resource) -> str:
-    """What is said of an attachment without content, which no provider takes."""
+    """Return the note for an attachment without content, which no provider accepts."""
     return f"{title_of(resource)} ({in_one_line(resource.uri)}) is attached and empty."
 
 
 def not_shown(name: str, mime_type: str | None, size: int) -> str:
-    """The note in place of what the model cannot be shown; `size` is in bytes."""
+    """Return the note in place of content that the model cannot be shown; `size` is in bytes."""
     return f"[{in_one_line(name)}: {in_one_line(mime_type or 'binary')}, {size} bytes, cannot be shown to this model]"
 
 
 def not_taken(resource: Resource, provider: str, types: str) -> ProviderError:
-    """The error of a new attachment that is of none of the `types` that a provider takes, in words."""
+    """Return the error for a new attachment that has none of the `types` that a provider accepts, in words."""
     message = f"{resource.uri!r} is {resource.mime_type or 'binary'!r}, which {provider} does not take"
     return ProviderError(message, kind="unsupported", hint=f"{types} can be attached: ask again without it")
 
 
 def attachment(resource: Resource, *, takes: Collection[str]) -> Iterator[Shown] | None:
-    """A resource that the user attached, for providers without documents of their own: text stands between tags.
+    """Yield an attached resource for providers without documents of their own, with its text between tags.
 
-    `takes` are the media types that the model takes besides text. None where this one is of no such type.
+    `takes` are the media types that the model accepts besides text. None if this one has no such type.
     """
     shown = shown_of(resource)
     if not shown.strip():
@@ -129,7 +131,7 @@ def attachment(resource: Resource, *, takes: Collection[str]) -> Iterator[Shown]
 
 def _tagged(resource: Resource, text: str) -> str:
     title = resource.title or resource.name
-    # An ampersand was always told as an entity here.
+    # Always an entity: earlier requests of a conversation must keep their bytes.
     named = {"uri": resource.uri, "title": title, "description": resource.description}
     return framed(
         "attachment", {key: (value or "").replace("&", "&amp;") for key, value in named.items()}, text, mark_of((text,))
@@ -137,9 +139,9 @@ def _tagged(resource: Resource, text: str) -> str:
 
 
 def result(content: Sequence[Block], *, takes: Collection[str], is_error: bool) -> list[Shown]:
-    """What a tool returned, possibly nothing. A note stands for what the model cannot be shown.
+    """Return the content of a tool result, possibly empty, with notes in place of what the model cannot be shown.
 
-    `takes` are the media types that may stand in a result besides text; an error is told in words only.
+    `takes` are the media types that a result may contain besides text; an error contains only text.
     """
     mark = None if len(content) == 1 else mark_of([*_texts(content)])
     pieces = [piece for block in content for piece in _block(block, takes=takes, mark=mark)]
@@ -150,7 +152,7 @@ def result(content: Sequence[Block], *, takes: Collection[str], is_error: bool) 
 
 
 def result_text(content: Sequence[Block], *, is_error: bool) -> str:
-    """A tool's result for a provider that takes words only; an error says that it is one."""
+    """Return a tool result for a provider that accepts only text; an error is marked as one."""
     pieces = result(content, takes=(), is_error=is_error)
     text = "\n".join(piece.text for piece in pieces if isinstance(piece, Words))
     return f"Error: {text}" if is_error else text
@@ -161,7 +163,7 @@ def _kind(media_type: str) -> str:
 
 
 def _texts(content: Sequence[Block]) -> Iterator[str]:
-    """Every text of a result as the model reads it."""
+    """Yield every text of a result as the model reads it."""
     for block in content:
         match block:
             case TextBlock():
@@ -196,7 +198,7 @@ def _block(block: Block, *, takes: Collection[str], mark: str | None) -> Iterato
 
 
 def _delivered(resource: Resource, *, takes: Collection[str], mark: str | None) -> Iterator[Shown]:
-    """A resource that a tool returned. Where other blocks stand beside it (`mark`), it says which one it is."""
+    """Yield a resource that a tool returned; beside other blocks (`mark`) with its name."""
     shown = shown_of(resource)
     if isinstance(shown, str):
         yield Words(shown if mark is None else framed("resource", {"uri": resource.uri}, shown, mark))
@@ -207,7 +209,7 @@ def _delivered(resource: Resource, *, takes: Collection[str], mark: str | None) 
 
 
 def _media(data: str | bytes, mime_type: str | None, name: str, takes: Collection[str]) -> Shown:
-    """An image or a document that a tool returned, and a note in place of anything else.
+    """Return an image or a document that a tool returned, or a note in place of any other type.
 
     A tool's output must not make a conversation unsendable.
     """

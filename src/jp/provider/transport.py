@@ -1,6 +1,6 @@
-"""One HTTP request, its response as a stream of bytes, and every failure on the way as a `ProviderError`.
+"""Transport of one HTTP request: its response as a stream of bytes, and every failure as a `ProviderError`.
 
-The client lives for one request: a turn's next request is seconds away, and what is not kept open needs no closing.
+The client lives for one request: the next request of a turn is seconds away, and a closed client leaks nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import httpx2
 
 _UPLOAD_PIECE = 64 * 1024
-"""The idle timeout counts between pieces: a large request on a slow line makes progress."""
+"""Bytes of a piece: the idle timeout restarts between pieces, so that a large request makes progress on a slow line."""
 
 _LONGEST_ERROR_BODY = 64 * 1024
 
@@ -31,15 +31,17 @@ def _nothing() -> None:
 
 
 after_upload: ContextVar[Callable[[], None]] = ContextVar("after_upload", default=_nothing)
-"""What is called when the body of a request has left: whoever has work that must not delay it begins then."""
+"""Callback after the body of a request was sent, for work that must not delay it."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of one exchange. Timeouts are in seconds, None means no limit.
+    """Limits of one exchange. Timeouts are in seconds, None means no limit.
 
-    `first_byte_timeout` is from the end of the upload to the first byte of the body: a server may send its headers
-    before it has read the prompt. `idle_timeout` is between any two bytes after that, keep-alives included, and
-    between two pieces of the upload. `max_response_bytes` counts the response as it comes, decompressed.
+    Attributes:
+        first_byte_timeout: from the end of the upload to the first byte of the body, since a server may send its
+            headers before it has read the prompt.
+        idle_timeout: between any two bytes after that, including keep-alives, and between two pieces of the upload.
+        max_response_bytes: the size of the decompressed response.
     """
 
     connect_timeout: float | None = 20.0
@@ -49,7 +51,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sent. `headers` may hold a key: they appear in no error. A `body` is for `post` alone."""
+    """An HTTP request. `headers` may hold a key: they appear in no error. Only `post` has a `body`."""
 
     url: str
     headers: tuple[tuple[str, str], ...]
@@ -59,7 +61,7 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
 class HttpResponse:
     """An open response. Header names are lower case.
 
-    `deadline` is when the first byte of the body has to be there, on the event loop's clock.
+    `deadline` is the time limit for the first byte of the body, on the event loop's clock.
     """
 
     def __init__(self, response: httpx2.Response, limits: Limits, *, host: str, deadline: float) -> None:
@@ -75,14 +77,14 @@ class HttpResponse:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers; those that came more than once are joined by commas."""
+        """The headers; repeated ones are joined by commas."""
         return dict(self._response.headers)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes.
+        """Yield the body as it arrives.
 
         Raises:
-            ProviderError: it is longer than allowed, of kind `output_limit`, or too long in coming, of kind `timeout`.
+            ProviderError: it exceeds the size limit (kind `output_limit`) or the time limit (kind `timeout`).
         """
         received = 0
         async for chunk in self._timed():
@@ -93,7 +95,7 @@ class HttpResponse:
             yield chunk
 
     async def error_body(self) -> bytes:
-        """The beginning of the body; less where it breaks off, since the status says more than the break."""
+        """Return the beginning of the body; less if it breaks off, since the status is more useful than that error."""
         import httpx2
 
         body = bytearray()
@@ -145,7 +147,7 @@ async def _pieces(body: bytes, uploaded: Callable[[], None]) -> AsyncIterator[by
 
 
 def _client(url: str, limits: Limits) -> httpx2.AsyncClient:
-    """A client that takes proxies from the environment and follows no redirect.
+    """Return a client that takes proxies from the environment and follows no redirect.
 
     Raises:
         ConfigurationError: a proxy variable or a certificate variable cannot be used.
@@ -165,18 +167,18 @@ def _client(url: str, limits: Limits) -> httpx2.AsyncClient:
 
 
 def post(request: HttpRequest, limits: Limits) -> AbstractAsyncContextManager[HttpResponse]:
-    """Send `request` and read the response inside the context; leaving it closes the connection at once.
+    """Send `request` and yield the response; leaving the context closes the connection at once.
 
     Raises:
-        ProviderError: nothing was sent, nothing came, or it broke off. Failures before the response are like any.
-        ConfigurationError: the address, a proxy or a certificate variable cannot be used.
+        ProviderError: the connection failed or broke off, before the response or in it.
+        ConfigurationError: the URL, a proxy or a certificate variable cannot be used.
     """
     length = ("content-length", str(len(request.body)))
     return _exchange("POST", request, limits, headers=(*request.headers, length))
 
 
 def get(request: HttpRequest, limits: Limits) -> AbstractAsyncContextManager[HttpResponse]:
-    """Ask for what lies at an address; see `post`."""
+    """Request a URL and yield the response; see `post`."""
     return _exchange("GET", request, limits, headers=request.headers)
 
 

@@ -1,4 +1,4 @@
-"""What every vendor's folder says of itself: one `Vendor` in its `vendor.py`, imported by the registry when asked for.
+"""Description of a vendor: one `Vendor` in each vendor's `vendor.py`, imported by the registry on use.
 
 A `vendor.py` imports its `request.py` and `response.py` on use: commands that only list providers load neither.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.accounts import Platform
+from jp.config.entries import Platform
 from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.provider.base import WireRequest
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class _Count(msgspec.Struct):
-    """What providers answer; each has one of these."""
+    """The count in a provider's response; each provider has one of these fields."""
 
     input_tokens: int | None = None
     total_tokens: int | None = msgspec.field(name="totalTokens", default=None)
 
 
 def count_at(request: WireRequest, path: str, names: Collection[str], *, body: JsonObject | None = None) -> WireRequest:
-    """Return what asks at `path` for the tokens of those fields of a request, or of `body`, that have `names`."""
+    """Return a request to count tokens at `path`, with the fields of a request, or of `body`, that have `names`."""
     whole = request.body if body is None else body
     return replace(
         request, path=path, body={name: value for name, value in whole.items() if name in names}, framing="json"
@@ -46,7 +46,7 @@ def counted(provider: str, body: bytes) -> int:
     """Return the tokens that a provider has counted.
 
     Raises:
-        ProviderError: it does not say how many.
+        ProviderError: the response has no count.
     """
     try:
         count = msgspec.json.decode(body, type=_Count)
@@ -62,41 +62,46 @@ _TITLES: dict[Platform, str] = {"bedrock": "Bedrock", "vertex": "Vertex AI", "fo
 
 
 class LocalServer(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a server usually listens, and the variable that says otherwise; it lists models as OpenAI's API does."""
+    """The default URL of a server and the variable that overrides it; the server lists models as OpenAI's API does."""
 
     port: int
     variable: str = ""
 
 
 def read_chat_models(body: object) -> Page | None:
-    """Read a list of models as servers that speak Chat Completions write it."""
+    """Return the page of a list of models in the format of Chat Completions servers."""
     from jp.provider.listing import read_chat_models
 
     return read_chat_models(body)
 
 
 class ListingServer(Protocol):
-    """A server that is asked for its models."""
+    """A server that lists its models."""
 
     base_url: str
 
     async def get_optional(self, url: str) -> object:
-        """Return the JSON at an address, None where it did not come."""
+        """Return the JSON at a URL, None if the request failed."""
         ...
 
     async def post_optional(self, path: str, body: object) -> object:
-        """Return the JSON that answers `body`, None where it did not come."""
+        """Return the JSON response to `body`, None if the request failed."""
         ...
 
 
 class ModelList(msgspec.Struct, frozen=True, kw_only=True):
-    """How a vendor lists its models.
+    """The API by which a vendor lists its models.
 
-    `path` is below the base URL, `cursor` the parameter that asks for the next page, `headers` are sent besides the
-    key. `read` returns None for what is no page. Everybody may ask for a list that `is_public`. What one that
-    `overrides` says of a model's abilities goes before jp's own table. `complete` asks the
-    server for what the list does not say. With the vendor's SDK installed (the package `sdk`), `list_with_sdk` returns
-    the pages.
+    Attributes:
+        path: the path below the base URL.
+        cursor: the parameter of the next page.
+        headers: headers besides the key.
+        read: a parser that returns None for a value that is not a page.
+        is_public: whether no key is needed.
+        overrides: whether its abilities of a model override jp's own table.
+        complete: a function that requests what the list lacks.
+        sdk: the package of the vendor's SDK.
+        list_with_sdk: a function that returns the pages with the vendor's SDK.
     """
 
     path: str = "/v1/models"
@@ -113,9 +118,13 @@ class ModelList(msgspec.Struct, frozen=True, kw_only=True):
 class CloudOffer(msgspec.Struct, frozen=True, kw_only=True):
     """A vendor's models in a cloud.
 
-    `packages` have to be installed. `variables` are where the SDK finds what the settings do not say, `resource` a
-    variable with the name of a resource and the address that it stands in, `defaults` what there is a default for, and
-    `required` what there is none for, each with an example. `key_variable` is empty where the cloud takes no key.
+    Attributes:
+        packages: packages that have to be installed.
+        variables: variables of the SDK for settings that the configuration lacks.
+        resource: a variable with the name of a resource, and the URL that contains it.
+        defaults: default values of settings.
+        required: settings without a default value, each with an example.
+        key_variable: the variable of the key; empty if the cloud takes none.
     """
 
     packages: tuple[str, ...]
@@ -128,7 +137,7 @@ class CloudOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cloud(msgspec.Struct, frozen=True, kw_only=True):
-    """An account with a cloud. `provider` is under what name it is known, `vendor` whose models it has there."""
+    """An account with a cloud. `provider` is its name, `vendor` the one whose models are used."""
 
     provider: str
     vendor: Vendor
@@ -141,26 +150,26 @@ class Cloud(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """What the cloud is called."""
+        """The name of the cloud in messages."""
         return _TITLES[self.platform]
 
     @property
     def key_variable(self) -> str:
-        """The variable that usually holds its key; empty where it takes none."""
+        """The default variable of its key; empty if it takes none."""
         return self.offer.key_variable
 
     @property
     def offer(self) -> CloudOffer:
-        """What the vendor has there."""
+        """The vendor's offer in the cloud."""
         return self.vendor.clouds[self.platform]
 
     def setting(self, name: str) -> str:
-        """The full name of one of its settings."""
+        """Return the full name of one of its settings."""
         return f"providers.llm.{self.provider}.{name}"
 
 
 class CloudCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that the vendor's SDK is to send to a cloud through a client; `headers` are the user's own, too."""
+    """A request that the vendor's SDK sends to a cloud; `headers` include those of the configuration."""
 
     cloud: Cloud
     request: WireRequest
@@ -170,24 +179,24 @@ class CloudCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Vendor(msgspec.Struct, frozen=True, kw_only=True):
-    """All that jp knows of a provider, apart from its models (`models.json`) and the settings of its account.
+    """A provider, without its models (`models.json`) and the settings of its account.
 
     Attributes:
-        id: The provider's name; for a server of the user's own, the name it has in the configuration.
-        create_adapter: Makes the adapter for the provider of that name.
-        create_provider: Makes the whole provider for a model, where it talks to no server.
-        key_variables: Where it is usual to keep its key; `needs_key` says whether a request needs one.
-        key_header: The header that carries the key, and what stands before it.
-        proposed: The model that a new user with a key is offered, empty where there is none.
-        server: What listens on the user's own machine.
-        is_local: Whether it runs on hardware of the user: it costs nothing and may take its time.
-        calls_tools: Whether all its models call tools, also those that are not in its table.
-        models: How it lists its models.
-        clouds: Where else its models are; `send` has the vendor's SDK send a request there.
-        count: Returns what asks for the tokens of a request; its second argument is the cloud.
+        id: The provider's name; for a server of the user's own, the name in the configuration.
+        create_adapter: Returns the adapter for the provider with a name.
+        create_provider: Returns the whole provider for a model, for one without a server.
+        key_variables: The default variables of its key; `needs_key` means that a request needs one.
+        key_header: The header of the key, and the prefix of its value.
+        proposed: The model that is proposed to a new user with a key, empty if there is none.
+        server: The server on the user's own machine.
+        is_local: Whether it runs on the user's hardware: it costs nothing and may be slow.
+        calls_tools: Whether all its models call tools, including those that are not in its table.
+        models: The list of its models.
+        clouds: The clouds with its models; `send` has the vendor's SDK send a request there.
+        count: Returns the request that counts the tokens of a request; its second argument is the cloud.
         hints: Returns hints by the kind of the error, for a provider's name and a model.
-        settings_hints: Words of an error, the setting that lets the request through, and why.
-        held_window: Returns how many tokens the server called by a name is told to hold.
+        settings_hints: Words of an error, the setting that lets the request through, and the reason.
+        held_window: Returns the context window that the server with a name is configured with.
     """
 
     id: str

@@ -25,14 +25,13 @@ from jp.tool.base import directory_of
 from jp.turn.ports import Recorder
 from jp.turn.request import Loader
 from jp.workspace.blobs import BlobDamagedError, BlobMissingError, with_content
-from jp.workspace.stamp import timestamp
+from jp.workspace.files import timestamp
 
 if TYPE_CHECKING:
     from jp.app.servers import Servers
     from jp.attachment.base import AttachmentHandler, Declaration, Resolution, ResolveContext
     from jp.attachment.conversation import StoredConversation
-    from jp.attachment.registry import AttachmentRegistry
-    from jp.attachment.resolution import ResolutionPlan, ResolvedAttachments
+    from jp.attachment.registry import AttachmentRegistry, ResolutionPlan, ResolvedAttachments
     from jp.workspace.listing import ConversationInfo
 
 
@@ -231,15 +230,15 @@ async def compose_request(
     if not (typed or config.attachments):
         return question, ()
 
-    from jp.attachment.declaration import assumed_in
-    from jp.attachment.resolution import delivered_in, plan_resolution, resolve_all
+    from jp.attachment.base import assumed_declarations
+    from jp.attachment.registry import delivered_declarations, plan_resolution, resolve_all
     from jp.conversation.turns import turns_of, undone
     from jp.tool.delivery import mark_resources
 
     gone = undone(entries)
     turns = [turn for turn in turns_of(entries) if turn.id not in gone]
     standing = [entry for turn in turns for entry in turn.entries]
-    delivered = {*delivered_in(standing), *assumed_in(entries), *question.attachments}
+    delivered = {*delivered_declarations(standing), *assumed_declarations(entries), *question.attachments}
     # What is delivered may be of a scheme that only the original JP knows.
     pending = [text for text in config.attachments if text not in delivered]
     plan = plan_resolution(schemes.configured(pending), typed, delivered=delivered)
@@ -295,7 +294,7 @@ async def resolve_now(
     Raises:
         AttachmentError: one could not be resolved.
     """
-    from jp.attachment.resolution import plan_resolution, resolve_all
+    from jp.attachment.registry import plan_resolution, resolve_all
 
     context = replace(schemes.context, max_bytes=max_bytes)
     return await resolve_all(plan_resolution((), declared, delivered=()), schemes.registry, context)
@@ -311,7 +310,7 @@ def check_size(request: ChatRequest, *, limit: int) -> None:
     if size <= limit:
         return
 
-    from jp.attachment.resolution import tokens_of
+    from jp.attachment.registry import tokens_of
     from jp.context.estimate import estimate_tokens
 
     tokens = estimate_tokens(request.content) + tokens_of(request.resources)

@@ -15,7 +15,7 @@ from jp.app.query.arguments import FOR_ONE_TURN, QueryArguments
 from jp.app.query.screen import Screen
 from jp.app.settings import Sources, accept_own, layers_of, read_sources, require_trust, trust_store
 from jp.config.layers import Layer, Resolved
-from jp.config.stored import delta, frozen
+from jp.config.sources import delta, frozen
 from jp.conversation.entries import AnyEntry, ChatRequest, ConfigDelta, JsonObject
 from jp.errors import StorageError, UsageError
 from jp.turn.request import Loader
@@ -276,7 +276,7 @@ async def begin_conversation(
 async def _create(
     context: QueryContext, kept: Resolved, new: NewConversation, stack: AsyncExitStack
 ) -> ConversationContext:
-    from jp.workspace.metadata import Metadata
+    from jp.workspace.listing import Metadata
 
     arguments, workspace = context.arguments, context.workspace
     local = arguments.local or kept.config.conversation.start_local

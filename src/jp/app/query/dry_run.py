@@ -98,7 +98,7 @@ async def preview_request(held: QueryConversation | None, wiring: Wiring, reques
     return DryRun(
         model=str(wiring.model),
         request=wire,
-        estimate=_estimate(wiring, wiring.provider.sections(wire)),
+        estimate=_estimate(wiring, wire.sections),
         exact=await _count(wiring, wire) if wiring.context.arguments.exact else None,
     )
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from msgspec.structs import replace
 
 from jp.app.query.attachments import AttachmentSchemes, leads_outside
-from jp.attachment.base import AttachmentError, Declaration
-from jp.attachment.declaration import Delivery, claimed, scheme_of
+from jp.attachment.base import AttachmentError, Declaration, Delivery, attributed_uris, scheme_of
 from jp.compaction.fact_lines import FactLines, nonce_of
 from jp.compaction.log_contents import AmbiguousHandleError, Leaf, find_content, handles_of, recallable
 from jp.compaction.projection import newest_copy
@@ -195,7 +194,7 @@ class AttachedSources:
         return replace(self._schemes.context, max_bytes=self._config.max_attachment_bytes)
 
     def _is_inside(self, uri: str) -> bool:
-        from jp.attachment.files.location import CanonicalNames
+        from jp.attachment.file_paths import CanonicalNames
 
         names = CanonicalNames()
         root = names.uri(names.real_path(str(self._context.root.absolute())))
@@ -214,7 +213,7 @@ class AttachedSources:
             if is_file:
                 if not declaration.confined and leads_outside(declaration):
                     yield declaration
-            elif uri in claimed(text, delivery):
+            elif uri in attributed_uris(text, delivery):
                 yield declaration
 
 

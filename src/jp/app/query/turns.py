@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from asyncio import Task
 
     from jp.turn.cost_cap import CappedProvider
-    from jp.workspace.metadata import Metadata
+    from jp.workspace.listing import Metadata
 
 
 class TurnRunner:
@@ -333,7 +333,7 @@ class TitleWriter:
     def _write(self, title: str) -> None:
         """Write the title where there is still none. The query holds the conversation's lock."""
         from jp.render.sanitize import mask
-        from jp.workspace.metadata import update_metadata
+        from jp.workspace.listing import update_metadata
 
         safe = mask(title, os.environ)
 

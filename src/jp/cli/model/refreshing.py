@@ -168,7 +168,7 @@ async def _fetched(
 ) -> Kept:
     from jp.provider.catalogue.fetching import Server, fetch_models
     from jp.provider.catalogue.known import Catalogue, Kept
-    from jp.workspace.stamp import SYSTEM, timestamp
+    from jp.workspace.files import SYSTEM, timestamp
 
     vendor = vendor_of(kind_of(config.providers.llm, provider))
     server = Server(provider, vendor, account, limits_of(config.assistant.request))

@@ -1,4 +1,4 @@
-"""The Messages API's events as parts. Pure."""
+"""Decoder of the Messages API's events. Pure."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _Delta(msgspec.Struct):
 
 
 class _Event(msgspec.Struct):
-    """Every event, told apart by `type`; each has some of the fields."""
+    """Every event, distinguished by `type`; each has some of the fields."""
 
     type: str
     index: int = 0
@@ -101,7 +101,7 @@ class _Kind(msgspec.Struct):
 
 
 class _Head(msgspec.Struct):
-    """As much of an event as it takes to tell whether it has to be understood."""
+    """The fields of an event that decide whether it is needed."""
 
     type: str = ""
     content_block: _Kind | None = None
@@ -122,7 +122,7 @@ _NEEDED_DELTAS = frozenset({"text_delta", "thinking_delta", "input_json_delta", 
 
 
 def _is_needed(head: _Head) -> bool:
-    """Whether an event that cannot be read is a loss."""
+    """Return whether an event that cannot be read loses part of the answer."""
     if head.content_block is not None:
         return head.content_block.type in _NEEDED_BLOCKS
     if head.delta is not None and head.type == "content_block_delta":
@@ -143,11 +143,10 @@ class _OpenBlock:
 
 
 class AnthropicDecoder:
-    """Reads one response.
+    """Decoder of one response.
 
-    `model` is the one that was asked: what signatures are kept with. `is_structured` says that text is data,
-    `is_wrapped` that it comes as the property of an object, `chains` that an answer at its longest output is to be
-    continued.
+    `model` is the requested model, which signatures are stored with. `is_structured` marks text as data, `is_wrapped`
+    as the property of an object; `chains` means that an answer that reaches the output limit is continued.
     """
 
     def __init__(
@@ -171,10 +170,10 @@ class AnthropicDecoder:
         self._stop = _Delta()
 
     def feed(self, event: str, data: bytes) -> Sequence[Part]:
-        """Read one event. Unknown events, blocks and deltas give nothing.
+        """Return the parts of one event. Unknown events, blocks and deltas have none.
 
         Raises:
-            ProviderError: the event reports an error, or is not what it should be.
+            ProviderError: the event reports an error or is malformed.
         """
         try:
             read = _events.decode(data)
@@ -195,11 +194,11 @@ class AnthropicDecoder:
                 return []
 
     def close(self) -> Sequence[Part]:
-        """The end, where the answer had said why it ends and nothing of it is open."""
+        """Return the parts of the end if the stop reason was received and no block is open, else none."""
         return self._stopped() if self._stop.stop_reason is not None and not self._blocks else ()
 
     def _odd(self, data: bytes) -> Sequence[Part]:
-        """Read an event that is not formed as expected: an error all the same, or one that need not be known."""
+        """Handle a malformed event: raise if it is an error or needed, ignore it otherwise."""
         try:
             head = _heads.decode(data)
         except UNREADABLE:
@@ -290,7 +289,7 @@ class AnthropicDecoder:
         return parts
 
     def _stopped(self) -> Sequence[Part]:
-        """The end: of what is still open, too, except a call that the longest output cut."""
+        """Return the parts that end the answer and its open blocks, except a call cut by the output limit."""
         finished = self._finished()
         whole = [
             index for index in self._blocks if finished.reason != "length" or self._blocks[index].type != "tool_use"
@@ -311,7 +310,7 @@ class AnthropicDecoder:
 
 
 def _updated(usage: Usage, reported: _Usage) -> Usage:
-    """`usage` with what is reported now; later reports are totals, and leave out what has not changed."""
+    """Return `usage` with the new report: its values are totals, and missing ones are unchanged."""
     details = reported.output_tokens_details
     thinking = None if details is None else details.thinking_tokens
     return Usage(

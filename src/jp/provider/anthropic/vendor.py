@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
-from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.base import ResponseDecoder, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.vendor import CloudCall, CloudOffer, ModelList, Vendor
 
 if TYPE_CHECKING:
     import httpx2
 
+    from jp.provider.anthropic.request import Growth
     from jp.provider.listing import Fields, Listed, Page
     from jp.provider.vendor import Cloud, ListingServer
 
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 class AnthropicAdapter:
     """Anthropic's Messages API.
 
-    `provider` is under what name it is known. `betas` are sent with every request; `chains` says whether an answer at
-    its longest output is to be continued.
+    `provider` is the name of the provider. `betas` are sent with every request; `chains` means that an answer that
+    reaches the output limit is continued.
     """
 
     renderer = 3
@@ -33,18 +34,14 @@ class AnthropicAdapter:
         self.id = provider
         self._betas = tuple(betas)
         self._chains = chains
+        self._growth: Growth | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
-        from jp.provider.anthropic.request import render
+        from jp.provider.anthropic.request import Growth, render
 
-        return render(thread, betas=self._betas, provider=self.id)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """Return the parts of `request` that prompt caches see."""
-        from jp.provider.anthropic.request import sections
-
-        return sections(request)
+        self._growth = self._growth or Growth()
+        return render(thread, betas=self._betas, provider=self.id, growth=self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Return the origins of the reasoning that `error` is about."""
@@ -53,7 +50,7 @@ class AnthropicAdapter:
         return locate(self.render(thread), thread, error.message, provider=self.id)
 
     def decoder(self, request: WireRequest) -> ResponseDecoder:
-        """Return what reads the response to `request`."""
+        """Return the decoder of the response to `request`."""
         from jp.provider.anthropic.response import AnthropicDecoder
         from jp.provider.schemas import is_wrapped
 
@@ -75,7 +72,7 @@ def _adapter(settings: LlmConfig, provider: str) -> AnthropicAdapter:
 _COUNTED = frozenset({
     *("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "speed"),
 })
-"""What is counted of a request: the rest says how it is answered."""
+"""Fields of a request that are sent to be counted: the others do not change its tokens."""
 
 
 def _count(request: WireRequest, _platform: str | None) -> WireRequest:
@@ -121,7 +118,7 @@ async def _list_with_sdk(module: Any, server: ListingServer, client: httpx2.Asyn
 
 
 _BODY_VERSIONS = {"bedrock": "bedrock-2023-05-31", "vertex": "vertex-2023-10-16"}
-"""What these call the version of the API that requests are rendered for; an SDK would put its own."""
+"""API version that a cloud expects in the body; an SDK would send its own."""
 
 
 def _send(call: CloudCall) -> None:

@@ -1,1 +1,1 @@
-"""What providers say of their models: asked, read, kept, and joined with what else is known of them."""
+"""Catalogues of models: fetched from providers, cached on disk, joined with the configuration and jp's own tables."""

@@ -1,4 +1,4 @@
-"""Asking a provider for its models: over its transport, or through its SDK."""
+"""Requests for a provider's list of models, over jp's transport or the vendor's SDK."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def list_path(models: ModelList, cursor: str = "") -> str:
-    """The path of a list's first page, or of the one that `cursor` asks for."""
+    """Return the path of the first page of a list, or of the page at `cursor`."""
     if not cursor:
         return models.path
     from urllib.parse import quote
@@ -36,7 +36,7 @@ _SUCCESS = range(200, 300)
 
 
 class Server:
-    """A provider's server, which is asked what it is and has."""
+    """The server of a provider."""
 
     def __init__(self, provider: str, vendor: Vendor, account: Account, limits: Limits) -> None:
         self.provider = provider
@@ -46,47 +46,47 @@ class Server:
         self._limits = replace(limits, max_response_bytes=_MOST_BYTES)
 
     async def get(self, path: str) -> object:
-        """The JSON at a path below the base URL.
+        """Return the JSON at a path below the base URL.
 
         Raises:
-            ProviderError: it did not come.
+            ProviderError: the request failed.
         """
         return await self.get_at(joined(self.base_url, path))
 
     async def get_at(self, url: str) -> object:
-        """The JSON at an address, with the account's key.
+        """Return the JSON at a URL, requested with the account's key.
 
         Raises:
-            ProviderError: it did not come.
+            ProviderError: the request failed.
         """
         return await self._answer(get(HttpRequest(url=url, headers=self._headers()), self._limits))
 
     async def post(self, path: str, body: object) -> object:
-        """The JSON that answers `body`.
+        """Return the JSON response to `body`.
 
         Raises:
-            ProviderError: it did not come.
+            ProviderError: the request failed.
         """
         headers = (*self._headers(), ("content-type", "application/json"))
         request = HttpRequest(url=joined(self.base_url, path), headers=headers, body=msgspec.json.encode(body))
         return await self._answer(post(request, self._limits))
 
     async def get_optional(self, url: str) -> object:
-        """Return the JSON at an address, None where it did not come: not every version of a server has it."""
+        """Return the JSON at a URL, None if the request failed: not every version of a server has it."""
         try:
             return await self.get_at(url)
         except ProviderError:
             return None
 
     async def post_optional(self, path: str, body: object) -> object:
-        """Return the JSON that answers `body`, None where it did not come."""
+        """Return the JSON response to `body`, None if the request failed."""
         try:
             return await self.post(path, body)
         except ProviderError:
             return None
 
     def refuse(self) -> NoReturn:
-        """Say that what came is no list of models.
+        """Raise the error for a response that is not a list of models.
 
         Raises:
             ProviderError: always.
@@ -143,16 +143,19 @@ class Server:
 
 
 def has_sdk(server: Server) -> bool:
-    """Return whether an SDK can list; a server that only speaks as its vendor may not have all that it expects."""
+    """Return whether an SDK can list the models.
+
+    A server that only speaks the vendor's protocol may lack what the SDK expects.
+    """
     return bool(server.vendor.models.sdk) and server.provider == server.vendor.id
 
 
 async def bodies_of_sdk(server: Server) -> list[object]:
-    """The pages of the provider's list, as JSON.
+    """Return the pages of the provider's list as JSON, requested by the vendor's SDK.
 
     Raises:
-        JpError: they did not come.
-        Exception: the SDK does not understand them, or not us.
+        JpError: a request failed.
+        Exception: the SDK cannot read the list, or its API differs from the expected one.
     """
     from importlib import import_module
 
@@ -169,7 +172,7 @@ async def bodies_of_sdk(server: Server) -> list[object]:
 
 
 def _ours(error: Exception) -> Exception:
-    """Our own error, around which an SDK has put its own; else that one."""
+    """Return jp's own error that an SDK has wrapped, else the error itself."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, JpError):
@@ -179,7 +182,7 @@ def _ours(error: Exception) -> Exception:
 
 
 def _client(server: Server) -> httpx2.AsyncClient:
-    """A client that hands each request to `server`."""
+    """Return a client that passes each request to `server`."""
     import httpx2
     import msgspec
 
@@ -198,21 +201,23 @@ _PATIENCE_SECS = 120.0
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
-    """All models that a provider lists. `skipped` entries of its list say nothing usable."""
+    """All models that a provider lists. `skipped` counts entries of its list that are not usable."""
 
     models: tuple[Listed, ...]
     skipped: int
 
 
 async def fetch_models(server: Server, *, sdk: bool = True, patience_secs: float = _PATIENCE_SECS) -> Fetched:
-    """All models that a provider lists.
+    """Return all models that a provider lists.
 
-    Where its vendor's SDK is installed, and `sdk` says so, that turns the pages. The account's own limits hold for
-    each request, `patience_secs` for all of them.
+    Args:
+        server: the provider's server; the account's limits apply to each request.
+        sdk: let the vendor's SDK fetch the pages if it is installed.
+        patience_secs: the limit for all requests together.
 
     Raises:
-        ProviderError: the list did not come, or not all of it.
-        ConfigurationError: the address, a proxy or a certificate variable cannot be used.
+        ProviderError: a page could not be fetched.
+        ConfigurationError: the URL, a proxy or a certificate variable cannot be used.
     """
     from anyio import fail_after
 
@@ -239,7 +244,7 @@ async def _fetch(server: Server, *, sdk: bool) -> Fetched:
 
 
 async def _pages_of_sdk(server: Server) -> list[Page] | None:
-    """What the vendor's SDK lists; None where there is none, or where it cannot cope with what came."""
+    """Return the pages that the vendor's SDK lists; None if there is no SDK or it cannot read the response."""
     if not has_sdk(server):
         return None
     try:

@@ -1,7 +1,7 @@
-"""What is known of a model, and from whom: the configuration before the provider's list before the table.
+"""Facts about a model and their sources: the configuration first, then the provider's list, then jp's table.
 
-Lists are kept in small files. A request is a function of the log: what can be in a list today and not tomorrow takes
-part in it only where it is recorded with it (`listed_abilities`).
+Lists are cached in small files. A request is a function of the log, so a fact that may be in a list today and not
+tomorrow affects the request only if it was recorded in the log (`listed_abilities`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from msgspec.structs import replace
 from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.errors import StorageError
+from jp.file_access import read_beginning
 from jp.provider.base import Abilities, ModelDetails
 from jp.provider.listing import Listed
 from jp.provider.models import canonical_name, find_model, model_table
 from jp.provider.registry import KINDS, PROVIDERS, ModelId, account_of, built_in, kind_of, vendor_of
-from jp.reading import read_beginning
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a provider listed, when (`at`, RFC 3339 UTC), and at which address."""
+    """The models that a provider listed, the time of it (`at`, RFC 3339 UTC), and the base URL."""
 
     provider: str
     base_url: str
@@ -35,7 +35,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     skipped: int = 0
 
     def find(self, name: str) -> Listed | None:
-        """The model that the provider knows by a name."""
+        """Return the listed model with a name or another name of it."""
         return next((model for model in self.models if name == model.id or name in model.aliases), None)
 
 
@@ -44,7 +44,7 @@ _LARGEST = 32 * 1024 * 1024
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of a provider, if anything; `problem` says why something that is there does not count."""
+    """The cached catalogue of a provider, if any; `problem` says why a file that exists is not used."""
 
     catalogue: Catalogue | None = None
     problem: str = ""
@@ -62,13 +62,13 @@ class CatalogueStore:
         self._directory = directory
 
     def path(self, provider: str) -> Path:
-        """Where the catalogue of a provider is; a server may have any name."""
+        """Return the path of a provider's catalogue; the name of a server may have any characters."""
         from urllib.parse import quote
 
         return self._directory / f"{quote(provider, safe='')}.json"
 
     def read(self, provider: str, base_url: str) -> Kept:
-        """What is kept of a provider at an address. A list of what another address has says nothing of this one."""
+        """Return the catalogue cached for a provider at a URL; the list of another URL is not used."""
         path = self.path(provider)
         try:
             data = read_beginning(path, _LARGEST)
@@ -87,10 +87,10 @@ class CatalogueStore:
         return Kept(catalogue=catalogue) if is_meant else Kept()
 
     def write(self, catalogue: Catalogue) -> None:
-        """Keep a catalogue in the place of the one that is there.
+        """Store a catalogue, replacing the earlier one.
 
         Raises:
-            StorageError: it could not be written; what was there still is.
+            StorageError: it could not be written; the earlier one is unchanged.
         """
         path = self.path(catalogue.provider)
         temporary = path.with_name(f".{os.getpid()}.{os.urandom(6).hex()}.tmp")
@@ -118,13 +118,17 @@ _NOTHING = Listed(id="")
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a model.
+    """Facts about a model.
 
-    `capabilities` has a value for each of `CAPABILITIES`. `reasoning` are the levels that it can be asked for, least
-    first; `budget` where it is a number of tokens, `auto` where it only decides by itself, nothing where it never
-    does. `sources` says from whom each value is that is known; `local` is the price of what runs on one's own machine.
-    `trained_window` is the model's own window where its server holds less. A model that is not `in_table` may still be
-    one that the provider lists; `table_date` is the day (YYYY-MM-DD) on which its table was last checked.
+    Attributes:
+        capabilities: a value for each of `CAPABILITIES`.
+        reasoning: the levels that can be requested, least first; `budget` for a number of tokens, `auto` if the model
+            decides alone, empty if it never reasons.
+        sources: the source of each known value.
+        local: the price of a model on the user's own machine.
+        trained_window: the model's own context window, if its server has a smaller one.
+        in_table: whether jp's table has the model; a provider may list others.
+        table_date: the day (YYYY-MM-DD) on which the table was last checked.
     """
 
     model: ModelId
@@ -139,7 +143,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def listed_as(catalogue: Catalogue | None, name: str) -> Listed | None:
-    """The model in a catalogue that `name` means: by its id, by another name, or with or without a snapshot's date."""
+    """Return the model of a catalogue by its id or another name, with or without the date of a snapshot."""
     if catalogue is None:
         return None
     found = catalogue.find(name) or catalogue.find(canonical_name(name))
@@ -149,7 +153,7 @@ def listed_as(catalogue: Catalogue | None, name: str) -> Listed | None:
 
 
 def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None = None) -> Known:
-    """What is known of a model; `catalogue` is that of its provider. A provider that nobody knows has any model."""
+    """Return the facts about a model, given the catalogue of its provider; an unknown provider has any model."""
     kind = kind_of(settings, model.provider)
     expected = find_model(kind, model.name)
     account = account_of(settings, model.provider)
@@ -171,7 +175,7 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
                 values[field], sources[field] = value, source
                 break
     vendor = built_in(model.provider)
-    # What runs on the user's own machine costs nothing.
+    # A model on the user's own machine costs nothing.
     if vendor is not None and vendor.is_local and not {"input_price", "output_price"} & sources.keys():
         values |= dict.fromkeys(PRICES, 0.0)
         sources |= dict.fromkeys(PRICES, "local")
@@ -199,9 +203,9 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
 
 
 def listed_abilities(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None) -> JsonObject:
-    """Return the abilities of a model that its provider lists otherwise than the table has them, and its levels.
+    """Return the abilities and levels of a model if its provider's list differs from jp's table.
 
-    A request may depend on them where they are recorded with it (`Parameters.abilities`).
+    A request may depend on them only if they are recorded in the log (`Parameters.abilities`).
     """
     kind = kind_of(settings, model.provider)
     listed = listed_as(catalogue, model.name)
@@ -209,7 +213,7 @@ def listed_abilities(settings: LlmConfig, model: ModelId, catalogue: Catalogue |
         return {}
     expected = find_model(kind, model.name).abilities
     said = _said(expected, listed)
-    # Levels are those of the list even where the table has the same: others, which servers map, are not sent then.
+    # The list's levels are used even if the table has the same: levels that servers map are not sent then.
     return {name: value for name, value in said.items() if name == "levels" or value != getattr(expected, name)}
 
 
@@ -234,7 +238,7 @@ def _said(expected: Abilities, listed: Listed) -> JsonObject:
 
 
 def _without_prices(details: ModelDetails) -> ModelDetails:
-    """What holds for a model on another's server, or in a cloud: there, it costs what its owner asks for."""
+    """Return the details that hold on any server: another server or a cloud has its own prices."""
     return ModelDetails(
         provider=details.provider,
         id=details.id,
@@ -244,7 +248,7 @@ def _without_prices(details: ModelDetails) -> ModelDetails:
 
 
 def _held_window(settings: LlmConfig, provider: str) -> int | None:
-    """Return what a server is told to hold of a conversation, however much its model could."""
+    """Return the context window that a server is configured with, however large that of its model is."""
     vendor = vendor_of(kind_of(settings, provider)) if provider in {*PROVIDERS, *settings.servers} else None
     return None if vendor is None or vendor.held_window is None else vendor.held_window(settings, provider)
 
@@ -252,7 +256,7 @@ def _held_window(settings: LlmConfig, provider: str) -> int | None:
 def _abilities(
     abilities: Abilities, listed: Listed, sources: dict[str, Source], *, in_table: bool
 ) -> tuple[dict[str, bool], tuple[str, ...]]:
-    """What the model can do; where that is from is added to `sources`."""
+    """Return the abilities of the model and its levels of reasoning, and add their sources to `sources`."""
     otherwise: Source = "table" if in_table else "inferred"
     capabilities: dict[str, bool] = {}
     for field in CAPABILITIES:

@@ -19,7 +19,7 @@ def _adapter(_settings: LlmConfig, _provider: str) -> CerebrasAdapter:
 
 
 async def _complete(server: ListingServer, models: tuple[Listed, ...]) -> tuple[Listed, ...]:
-    """Return the models of an account with what the list for everybody says of them."""
+    """Return the models of an account with the facts of the public list."""
     from jp.provider.listing import fields, items, server_root
 
     public = fields(await server.get_optional(f"{server_root(server.base_url)}/public/v1/models"))

@@ -1,4 +1,4 @@
-"""The chunks of a Chat Completions stream, and calls and reasoning that come in pieces. Pure."""
+"""Chunks of a Chat Completions stream, and the calls and reasoning assembled from pieces. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from jp.provider.reader import UNREADABLE, counted, text_of
 
 
 class Function(msgspec.Struct):
-    """What is called; `arguments` is JSON text as a string, or, from some servers, the JSON itself."""
+    """The called function; `arguments` is JSON text in a string or, from some servers, the JSON itself."""
 
     name: str | None = None
     arguments: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class CallPiece(msgspec.Struct):
-    """A piece of a call, as it comes."""
+    """A piece of a call on the wire."""
 
     index: int | None = None
     id: str | None = None
@@ -26,7 +26,7 @@ class CallPiece(msgspec.Struct):
 
 
 class Call:
-    """A call as it grows. It has begun once its name is known, and is known under `block` from then on."""
+    """A call that is being received. It starts once its name is known, as block `block`."""
 
     def __init__(self, index: int | None) -> None:
         self.index = index
@@ -37,7 +37,7 @@ class Call:
         self._pieces: list[str] = []
 
     def take(self, piece: CallPiece) -> None:
-        """Add a piece: the first id and the first name hold; `waiting` is what is new of the arguments."""
+        """Add a piece: the first id and the first name are used; `waiting` gets the new text of the arguments."""
         self.given_id = self.given_id or piece.id or ""
         if piece.function is not None:
             self.name = self.name or piece.function.name or ""
@@ -47,7 +47,7 @@ class Call:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its arguments are a JSON object: half a one never is."""
+        """True if the arguments are a complete JSON object."""
         try:
             msgspec.json.decode("".join(self._pieces), type=JsonObject)
         except UNREADABLE:
@@ -56,7 +56,7 @@ class Call:
 
 
 def arguments_text(raw: msgspec.Raw) -> str:
-    """The text of arguments that came as a string of JSON, as JSON, or not at all."""
+    """Return the text of arguments that were sent as a string, as JSON, or not at all."""
     if bytes(raw) == b"null":
         return ""
     try:
@@ -66,13 +66,13 @@ def arguments_text(raw: msgspec.Raw) -> str:
 
 
 class Calls:
-    """The calls of one answer in the order of their beginnings."""
+    """The calls of one answer in the order in which they start."""
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
 
     def take(self, piece: CallPiece) -> Call:
-        """Add a piece to the call that it belongs to, which may be a new one."""
+        """Add a piece to its call, which may be a new one."""
         call = self._meant(piece)
         if call is None:
             call = Call(piece.index)
@@ -81,10 +81,10 @@ class Calls:
         return call
 
     def _meant(self, piece: CallPiece) -> Call | None:
-        """By its index; where that is missing, by its id; where both are, the last one.
+        """Return the call of a piece by its index, else by its id, else the last one.
 
-        Some servers give all calls the same index, or none, and send each in one piece: a name under another id begins
-        a call, and so does a name without either after a call that is whole.
+        Some servers give all calls the same index, or none, and send each in one piece: a name with another id starts a
+        call, and so does a name without an id after a complete call.
         """
         if piece.index is not None:
             found = next((call for call in reversed(self.calls) if call.index == piece.index), None)
@@ -107,14 +107,14 @@ _NOTHING = frozenset({b"null", b"{}", b'""', b"false"})
 
 
 class Piece(msgspec.Struct):
-    """A part of a content that is a list: text, or a thought, which is such a list or a text itself."""
+    """A part of a content list: text, or reasoning, which is such a list or a string."""
 
     text: str | None = None
     thinking: list[Piece] | str | None = None
 
 
 class Delta(msgspec.Struct):
-    """What a chunk adds."""
+    """The additions of a chunk."""
 
     content: list[Piece] | str | None = None
     reasoning: str | None = None
@@ -125,7 +125,7 @@ class Delta(msgspec.Struct):
 
 
 class Choice(msgspec.Struct):
-    """One of the answers; jp asks for one."""
+    """One of the answers; jp requests one."""
 
     index: int = 0
     delta: Delta | None = None
@@ -143,7 +143,7 @@ class Chunk(msgspec.Struct):
 
 
 class Head(msgspec.Struct):
-    """As much of an event as it takes to tell whether it has to be understood."""
+    """The fields of an event that decide whether it is needed."""
 
     choices: msgspec.Raw = _NULL
     error: msgspec.Raw = _NULL
@@ -173,7 +173,7 @@ _details = msgspec.json.Decoder(list[JsonObject] | None)
 
 
 def chunk_of(data: bytes) -> Chunk | Head | None:
-    """The chunk that an event holds; its head where it is formed otherwise; None where it is no JSON object."""
+    """Return the chunk of an event; its head if the chunk is malformed; None if the event is not a JSON object."""
     try:
         return _chunks.decode(data)
     except UNREADABLE:
@@ -185,12 +185,12 @@ def chunk_of(data: bytes) -> Chunk | Head | None:
 
 
 def says_something(raw: msgspec.Raw) -> bool:
-    """Whether a field is there and not just empty."""
+    """Return whether a field is present and not empty."""
     return bytes(raw) not in _NOTHING
 
 
 def plain(thinking: list[Piece] | str | None) -> str:
-    """A thought as text."""
+    """Return reasoning as text."""
     match thinking:
         case None:
             return ""
@@ -203,7 +203,7 @@ def plain(thinking: list[Piece] | str | None) -> str:
 
 
 def details_of(raw: msgspec.Raw) -> list[JsonObject]:
-    """The pieces of detailed reasoning; none where they are not formed as such."""
+    """Return the pieces of detailed reasoning; none if they are malformed."""
     try:
         return _details.decode(raw) or []
     except UNREADABLE:
@@ -211,7 +211,7 @@ def details_of(raw: msgspec.Raw) -> list[JsonObject]:
 
 
 def usage_of(raw: msgspec.Raw) -> Usage | None:
-    """The count of tokens, None where there is none, or none that can be read: no answer is lost for it."""
+    """Return the token counts; None if they are missing or malformed, which must not fail the answer."""
     try:
         reported = _usages.decode(raw)
     except UNREADABLE:
@@ -233,31 +233,31 @@ _OPENING, _CLOSING = "<think>", "</think>"
 
 
 class Split(msgspec.Struct, frozen=True):
-    """What a piece of text adds to the reasoning, and to the message."""
+    """The reasoning and the message in a piece of text."""
 
     reasoning: str = ""
     text: str = ""
 
 
 def _begun(text: str, tag: str) -> int:
-    """How many characters at the end of `text` may be the beginning of `tag`."""
+    """Return the length of the longest end of `text` that may begin `tag`."""
     return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)
 
 
 class ThinkSplitter:
-    """Takes the reasoning off one text, as it streams. Tags count at the very beginning only."""
+    """Splitter of one streamed text into reasoning and message. Only tags at the very beginning count."""
 
     def __init__(self) -> None:
         self._held = ""
         self._state = self._at_start
 
     def feed(self, text: str) -> Split:
-        """Add to the text, and take what certainly belongs to one or the other."""
+        """Add to the text, and return the part that can be assigned."""
         self._held += text
         return self._state()
 
     def finish(self) -> Split:
-        """Take the rest: reasoning that was not closed is reasoning all the same."""
+        """Return the rest of the text; reasoning without an end tag is still reasoning."""
         rest, self._held = self._held, ""
         return Split(reasoning=rest) if self._state == self._inside else Split(text=rest)
 

@@ -1,4 +1,4 @@
-"""A Chat Completions stream as parts. Pure."""
+"""Decoder of a Chat Completions stream. Pure."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ from jp.provider.reader import CallStarts, unreadable
 from jp.provider.schemas import StrictText
 
 _GROWING = {"reasoning.text": "text", "reasoning.summary": "summary"}
-"""The types whose items come in pieces, and the field that grows."""
+"""Types whose items are sent in pieces, and the field that grows."""
 
 _LATEST = frozenset({"signature"})
 """Fields that are complete in the piece that has them."""
 
 
 class Details:
-    """The items of one answer, pieces of the same item joined."""
+    """The items of one answer, with the pieces of each item joined."""
 
     def __init__(self) -> None:
         self._items: list[JsonObject] = []
 
     def add(self, pieces: Iterable[JsonObject]) -> None:
-        """Take the items of one event; each is a piece of an earlier one, or a new one."""
+        """Add the items of one event; each continues an earlier one or is new."""
         for piece in pieces:
             earlier = self._earlier(piece)
             if earlier is None:
@@ -62,15 +62,15 @@ class Details:
 
     @property
     def items(self) -> Sequence[JsonObject]:
-        """What came, whole."""
+        """The complete items received so far."""
         return self._items
 
     def _earlier(self, piece: JsonObject) -> JsonObject | None:
-        """The item that a piece belongs to: of the same type and index, and not of another id."""
+        """Return the item that a piece continues: one of the same type and index, and not of another id."""
         if str(piece.get("type")) not in _GROWING:
             return None
         index = piece.get("index")
-        # Without an index, only the item before it can be meant.
+        # Without an index, it can only continue the item before it.
         candidates = self._items if index is not None else self._items[-1:]
         for item in reversed(candidates):
             if item.get("type") == piece.get("type") and item.get("index") == index:
@@ -89,27 +89,28 @@ def _grow(item: JsonObject, piece: JsonObject) -> None:
 
 
 def text_of(pieces: Iterable[JsonObject]) -> str:
-    """What of the pieces can be read."""
+    """Return the readable text of pieces of reasoning."""
     found = (piece.get(_GROWING.get(str(piece.get("type")), "")) for piece in pieces)
     return "".join(text for text in found if isinstance(text, str))
 
 
 class Indices:
-    """The numbers of the blocks, in the order in which these begin."""
+    """The numbers of the blocks, in the order in which they start."""
 
     def __init__(self) -> None:
         self._next = 0
 
     def take(self) -> int:
-        """The next one."""
+        """Return the next index."""
         self._next += 1
         return self._next - 1
 
 
 class Prose:
-    """What an answer thinks and says, however the two alternate on the wire.
+    """The reasoning and the text of an answer, in whatever order they alternate on the wire.
 
-    `made` says who thinks. `strict` is the schema that the text is written to, and `is_structured` that it is data.
+    `made` identifies the model of the reasoning. `strict` is the schema of the text, and `is_structured` marks it as
+    data.
     """
 
     def __init__(
@@ -125,24 +126,24 @@ class Prose:
         self._text: int | None = None
 
     def think(self, text: str) -> Iterator[Part]:
-        """More reasoning."""
+        """Add reasoning."""
         if text:
             yield ReasoningDelta(self._thought(), text)
 
     def detail(self, pieces: Sequence[JsonObject], text: str) -> Iterator[Part]:
-        """More detailed reasoning; `text` is what the server itself says of it in plain words, possibly nothing."""
+        """Add detailed reasoning; `text` is its readable text, possibly empty."""
         self._details.add(pieces)
         yield from self.think(text or text_of(pieces))
         if pieces and self._reasoning is None:
             yield ReasoningDelta(self._thought(), "")
 
     def say(self, content: str) -> Iterator[Part]:
-        """More text, which may begin with reasoning."""
+        """Add text, which may begin with reasoning."""
         if content:
             yield from self._split(Split(text=content) if self._splitter is None else self._splitter.feed(content))
 
     def pause(self) -> Iterator[Part]:
-        """A call begins: what came before it is complete, unless it can only be told at the end."""
+        """Return the parts that are complete when a call begins."""
         yield from self._release()
         if not self._details.items:
             yield from self._end_reasoning()
@@ -150,7 +151,7 @@ class Prose:
             yield from self._end_text()
 
     def end(self) -> Iterator[Part]:
-        """The answer is over."""
+        """Return the remaining parts at the end of the answer."""
         yield from self._release()
         yield from self._end_reasoning()
         if self._strict is not None:
@@ -206,17 +207,17 @@ _REASONS: dict[str, Reason] = {
     "safety": "refused",
 }
 _FAILURES = frozenset({"error", "abort", "insufficient_system_resource"})
-"""Reasons by which an answer ends without being one, though nothing is wrong with the request."""
+"""Finish reasons of a failed answer to a valid request."""
 
 _WINDOW_IS_FULL = "model_length"
 
 
 class ChatDecoder:
-    """Reads one response.
+    """Decoder of one response.
 
-    Blocks have no ends on the wire: an answer has one thought and one message until it calls a tool, and what is open
-    ends with it. `model` and `provider` are kept with the reasoning. `is_structured` says that text is data, `strict`
-    is the schema that it is written to, and `think_tags` looks for reasoning at the beginning of the text.
+    Blocks have no ends on the wire: an answer has one block of reasoning and one message until it calls a tool, and
+    open blocks end with it. `model` and `provider` are stored with the reasoning. `is_structured` marks text as data,
+    `strict` is its schema, and `think_tags` means that the text may begin with reasoning in tags.
     """
 
     def __init__(
@@ -245,7 +246,7 @@ class ChatDecoder:
 
     @classmethod
     def of(cls, request: WireRequest, server: Server) -> ChatDecoder:
-        """What reads the response to `request`."""
+        """Return the decoder of the response to `request`."""
         wanted: JsonObject = request.body.get("response_format", {})
         return cls(
             model=request.model,
@@ -256,10 +257,10 @@ class ChatDecoder:
         )
 
     def feed(self, event: str, data: bytes) -> Sequence[Part]:
-        """Read one event. What is unknown gives nothing.
+        """Return the parts of one event. Unknown events have none.
 
         Raises:
-            ProviderError: the event reports an error, or is not what it should be.
+            ProviderError: the event reports an error or is malformed.
         """
         data = data.strip()
         if data == _DONE:
@@ -278,7 +279,7 @@ class ChatDecoder:
         return ()
 
     def close(self) -> Sequence[Part]:
-        """The answer is complete where it said why it ends, and not without.
+        """Return the last parts of an answer; it is complete only if it has a finish reason.
 
         Raises:
             ProviderError: a call has no name.
@@ -293,9 +294,9 @@ class ChatDecoder:
         return [*self._prose.end(), *self._end_calls(reason), self._finished(reason, native, is_final=is_final)]
 
     def _failed(self, data: bytes, chunk: Chunk | Head) -> Sequence[Part]:
-        """Read an event that reports an error: of an answer that had said why it ends, it takes nothing.
+        """Handle an event that reports an error: an answer that already has a finish reason is kept.
 
-        Calls do not run after an error, and an answer at its longest is not continued after one.
+        Calls do not run after an error, and an answer that reached the output limit is not continued after one.
         """
         usage = usage_of(chunk.usage) if isinstance(chunk, Chunk) else None
         if self._last.finish_reason is not None and not self._calls.calls:
@@ -326,7 +327,7 @@ class ChatDecoder:
         self._last = choice
 
     def _delta(self, delta: Delta) -> Iterator[Part]:
-        """What a chunk adds. Where it has reasoning and text, the reasoning is what came first."""
+        """Return the parts of a chunk; its reasoning comes before its text."""
         # Some servers send the same reasoning under two names.
         text = delta.reasoning or delta.reasoning_content or ""
         yield from self._prose.detail(details_of(delta.reasoning_details), text)
@@ -354,7 +355,7 @@ class ChatDecoder:
             yield ToolArgumentsDelta(call.block, text)
 
     def _end_calls(self, reason: Reason) -> Iterator[Part]:
-        """End the calls. One that the longest output cut is not ended, and so does not come to exist."""
+        """End the calls. A call cut by the output limit is not ended, and so is dropped."""
         for call in self._calls.calls:
             if call.block is None and call.waiting and reason != "length":
                 raise self._starts.nameless()

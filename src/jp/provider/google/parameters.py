@@ -1,4 +1,4 @@
-"""How a request is asked for: thinking, sampling, tools, and the answer's form. Pure."""
+"""Parameters of a Google request: thinking, sampling, tools and the format of the answer. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from jp.provider.base import Abilities, Model
 from jp.provider.parameters import SHARES, cache_not_sent, effort_of, is_off, nearest_level, not_sent, sampling_of
 
 _MOST_NODES = 2_000
-"""A schema that is larger once its references are resolved is told in words."""
+"""Largest size of a schema with its references resolved; a larger one is described in words."""
 
 _TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean", "null"})
 _FORMATS = frozenset({"date-time", "date", "time"})
 _NOTES = ("title", "description")
 _PLAIN = frozenset({"type", "minItems", "maxItems", "minimum", "maximum", "required"})
-"""Keywords that mean the same there."""
+"""Keywords that mean the same in the API."""
 
 _SILENT = frozenset({
     *("$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "deprecated", "readOnly", "writeOnly"),
@@ -27,15 +27,15 @@ _SILENT = frozenset({
 
 
 class _InexpressibleError(Exception):
-    """The API cannot be told of this schema."""
+    """A schema that the API cannot express."""
 
 
 def answer_schema(schema: JsonObject) -> JsonObject | None:
-    """`schema` as `responseJsonSchema`, None where it has to be told in words."""
+    """Return `schema` as `responseJsonSchema`, None if it has to be described in words."""
     try:
         translated = _Translation(schema).schema(schema, ())
     except (_InexpressibleError, AttributeError, KeyError, TypeError, ValueError):
-        return None  # a log from elsewhere may hold as a schema what is none
+        return None  # the schema of an imported log may be invalid
     return translated if translated.keys() & {"type", "anyOf", "enum"} else None
 
 
@@ -45,7 +45,7 @@ class _Translation:
         self._nodes = 0
 
     def schema(self, node: object, within: tuple[str, ...]) -> JsonObject:
-        """The translation of one schema; `within` are the references that it is inside of."""
+        """Return the translation of one schema; `within` are the references that contain it."""
         self._nodes += 1
         if node is False or self._nodes > _MOST_NODES:
             raise _InexpressibleError
@@ -59,7 +59,7 @@ class _Translation:
         return _described(translated, resolved, told)
 
     def _resolved(self, node: JsonObject, within: tuple[str, ...]) -> tuple[JsonObject, tuple[str, ...]]:
-        """`node` without references and without `allOf`: what they say stands in it."""
+        """Return `node` with its references and `allOf` merged into it, and the references that contain it."""
         while "$ref" in node or "allOf" in node:
             rest = {name: value for name, value in node.items() if name not in {"$ref", "allOf"}}
             parts: list[JsonObject] = list(node.get("allOf", ()))
@@ -82,7 +82,7 @@ class _Translation:
         return found
 
     def _alternatives(self, node: JsonObject, variants: Sequence[JsonObject], within: tuple[str, ...]) -> JsonObject:
-        """Values of several kinds; what holds for all of them is said of each."""
+        """Return the translated alternatives, each with the keywords that apply to all."""
         common = {
             name: value
             for name, value in node.items()
@@ -92,7 +92,7 @@ class _Translation:
         return _described({"anyOf": translated}, node, ())
 
     def _typed(self, node: JsonObject, within: tuple[str, ...]) -> tuple[JsonObject, set[str]]:
-        """The translation, and the keywords of `node` that it does not tell."""
+        """Return the translation, and the keywords of `node` that it does not express."""
         translated: JsonObject = {}
         told = {name for name in node if name not in _SILENT and name not in _NOTES}
         for name in _PLAIN & node.keys():
@@ -131,7 +131,7 @@ def _names(value: object) -> list[str]:
 
 
 def _enumerated(node: JsonObject) -> list[object] | None:
-    """The values that are enumerated, where the API can be told: texts, or numbers."""
+    """Return the enumerated values if the API can express them: strings or numbers."""
     values = cast("list[object]", [node["const"]] if "const" in node else node.get("enum", []))
     kinds = {bool if isinstance(value, bool) else str if isinstance(value, str) else type(value) for value in values}
     return values if kinds and (kinds <= {str} or kinds <= {int, float}) else None
@@ -144,10 +144,10 @@ def _type_of(values: Sequence[object]) -> str:
 
 
 def _together(schemas: Sequence[JsonObject]) -> JsonObject:
-    """One schema for what several demand at once.
+    """Return one schema for several that all apply.
 
-    Where they demand different things of the same kind, what the answer is checked against decides in the end; the
-    first is told, and the others in words.
+    If they differ in a keyword, the first is sent and the others are described in words; the answer is validated
+    against all of them.
     """
     found: JsonObject = {}
     differing: list[JsonObject] = []
@@ -167,7 +167,7 @@ def _together(schemas: Sequence[JsonObject]) -> JsonObject:
 
 
 def _described(translated: JsonObject, node: JsonObject, told: Iterable[str]) -> JsonObject:
-    """`translated` with the notes of `node`, and in words what else it says under the names `told`."""
+    """Return `translated` with the notes of `node`, and a description of its keywords that are not in `told`."""
     notes: JsonObject = {name: node[name] for name in _NOTES if isinstance(node.get(name), str)}
     rules = {name: node[name] for name in node if name in set(told)}
     if rules:
@@ -178,26 +178,26 @@ def _described(translated: JsonObject, node: JsonObject, told: Iterable[str]) ->
 
 
 _DYNAMIC = -1
-"""The budget of a model that decides itself."""
+"""Budget that lets the model decide."""
 
 _UNKNOWN_OUTPUT = 65_536
-"""What an effort is a share of, for a model that the table does not know."""
+"""Output limit that an effort is a share of, for a model that the table does not have."""
 
 
 class Thinking(msgspec.Struct, frozen=True, kw_only=True):
-    """Thinking on the wire, and whether the model may think."""
+    """Thinking settings on the wire, and whether the model may think."""
 
     wire: JsonObject | None = None
     is_active: bool = False
 
 
 def longest_output(parameters: Parameters, model: Model) -> int:
-    """How many tokens the model may write, thoughts included."""
+    """Return the most tokens that the model may write, including reasoning."""
     return parameters.max_tokens or model.details.max_output or _UNKNOWN_OUTPUT
 
 
 def thinking_of(parameters: Parameters, model: Model) -> Thinking:
-    """How the model thinks about a request. What it thinks by itself is made visible."""
+    """Return the thinking settings of a request; reasoning that the model does by default is made visible."""
     abilities = model.abilities
     wanted = parameters.reasoning
     if abilities.thinking not in {"budget", "levels"}:
@@ -216,7 +216,7 @@ def thinking_of(parameters: Parameters, model: Model) -> Thinking:
 
 
 def _off(abilities: Abilities) -> Thinking:
-    """As little as the model can: some cannot be kept from it."""
+    """Return the least thinking that the model has: some cannot turn it off."""
     cannot = abilities.thinking_off == "never"
     if abilities.thinking == "budget":
         return Thinking(wire={"thinkingBudget": abilities.least_budget if cannot else 0}, is_active=cannot)
@@ -225,7 +225,7 @@ def _off(abilities: Abilities) -> Thinking:
 
 
 def _budget(parameters: Parameters, model: Model) -> int:
-    """A number of tokens that the model takes."""
+    """Return a number of tokens that the model accepts."""
     if parameters.reasoning == "auto":
         return _DYNAMIC
     longest = longest_output(parameters, model)
@@ -239,7 +239,7 @@ def _budget(parameters: Parameters, model: Model) -> int:
 
 
 def unmet(parameters: Parameters, model: Model, thinking: Thinking) -> Iterator[str]:
-    """Sentences about reasoning that is not sent as it was asked for."""
+    """Return notes about reasoning settings that the model does not have."""
     name, wanted = model.details.id, parameters.reasoning
     if is_off(parameters):
         if thinking.is_active:
@@ -268,16 +268,16 @@ def _changed_number(wanted: int, thinking: Thinking, name: str) -> Iterator[str]
 PROTECTED = frozenset({
     *("contents", "model", "systemInstruction", "system_instruction", "store", "toolConfig", "tools"),
 })
-"""What `other` cannot set: it would not be what the log says was sent, or is the account's to say."""
+"""Fields that `other` cannot set: the log would not say what was sent, or they belong to the account."""
 
 _MOST_STOP_WORDS = 5
 _SAMPLING = {"temperature": "temperature", "top_p": "topP", "top_k": "topK"}
 
 
 def tool_config(parameters: Parameters, tools: Sequence[ToolDefinition], model: Model) -> JsonObject | None:
-    """Which tools the model may call. A name is one of `tools`.
+    """Return the tools that the model may call; a name is one of `tools`.
 
-    Without tools it is said as well: a model that called some earlier would try them again.
+    It is also sent without tools: a model that called some before would call them again.
     """
     wanted = parameters.tool_choice
     is_gemini = model.details.id.startswith("gemini-")
@@ -287,7 +287,7 @@ def tool_config(parameters: Parameters, tools: Sequence[ToolDefinition], model: 
         case "none":
             return _calling("NONE")
         case "auto":
-            # Calls are held to the schemas of the tools.
+            # The API enforces the schemas of the tools.
             return _calling("VALIDATED") if is_gemini else None
         case "required":
             return _calling("ANY")
@@ -300,13 +300,13 @@ def _calling(mode: str, **further: object) -> JsonObject:
 
 
 def takes_sampling(model: Model, thinking: Thinking) -> bool:
-    """Whether temperature and the like have an effect."""
+    """Return whether temperature and similar parameters have an effect."""
     abilities = model.abilities
     return abilities.sampling and (abilities.sampling_while_thinking or not thinking.is_active)
 
 
 def held_schema(schema: JsonObject | None, model: Model, *, has_tools: bool) -> JsonObject | None:
-    """The schema that the API holds an answer to, None where none is asked for or it cannot."""
+    """Return the schema that the API enforces, None if there is none or the API cannot enforce it."""
     abilities = model.abilities
     if schema is None or not abilities.structured or (has_tools and not abilities.structured_with_tools):
         return None
@@ -316,7 +316,7 @@ def held_schema(schema: JsonObject | None, model: Model, *, has_tools: bool) -> 
 def generation_config(
     parameters: Parameters, model: Model, thinking: Thinking, schema: JsonObject | None
 ) -> JsonObject:
-    """What is said of the answer; `schema` is what the API holds it to."""
+    """Return the settings of the answer; `schema` is the one that the API enforces."""
     config: JsonObject = {}
     if parameters.max_tokens is not None:
         config["maxOutputTokens"] = parameters.max_tokens
@@ -336,7 +336,7 @@ def _stop_words(parameters: Parameters) -> list[str]:
 
 
 def left_out(parameters: Parameters, model: Model, thinking: Thinking) -> tuple[str, ...]:
-    """Sentences about the parameters that are not sent as they were asked for."""
+    """Return notes about parameters that are not sent as configured."""
     name, sentences = model.details.id, list[str]()
     sampling = sampling_of(parameters)
     if sampling and not takes_sampling(model, thinking):

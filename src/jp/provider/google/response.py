@@ -1,4 +1,4 @@
-"""The chunks of `streamGenerateContent` as parts. Pure."""
+"""Decoder of the chunks of `streamGenerateContent`. Pure."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ _FAILED: dict[str, ErrorKind] = {
     "MALFORMED_RESPONSE": "transient",
     "MISSING_THOUGHT_SIGNATURE": "rejected_reasoning",
 }
-"""Ends of an answer that is none. The first comes of tools that were there in earlier turns; asked again, the model
-mostly answers."""
+"""Finish reasons of a failed answer. The first one is caused by tools of earlier turns; a retry usually helps."""
 
 _NO_REASONS = frozenset({"FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED", "BLOCK_REASON_UNSPECIFIED"})
 
@@ -102,9 +101,9 @@ class _OpenBlock:
 
 
 class GoogleDecoder:
-    """Reads one response.
+    """Decoder of one response.
 
-    `model` is the one that was asked: what signatures are kept with. `is_structured` says that text is data.
+    `model` is the requested model, which signatures are stored with. `is_structured` marks text as data.
     """
 
     def __init__(self, *, model: str, provider: str = PROVIDER, is_structured: bool = False) -> None:
@@ -120,10 +119,10 @@ class GoogleDecoder:
         self._is_blocked = False
 
     def feed(self, event: str, data: bytes) -> Sequence[Part]:
-        """Read one chunk. Parts of kinds that are not known give nothing.
+        """Return the parts of one chunk. Unknown kinds have none.
 
         Raises:
-            ProviderError: the chunk reports an error, or is not what it should be.
+            ProviderError: the chunk reports an error or is malformed.
         """
         if data.strip() == b"[DONE]":
             return []
@@ -144,10 +143,10 @@ class GoogleDecoder:
         return parts
 
     def close(self) -> Sequence[Part]:
-        """What is left, and `Finished` where the API said why the answer ended: there is no other sign of it.
+        """Return the remaining parts, and `Finished` if the API gave a finish reason: nothing else marks the end.
 
         Raises:
-            ProviderError: it ended because the model failed.
+            ProviderError: the answer ended because the model failed.
         """
         if not self._reason:
             return ()
@@ -195,7 +194,7 @@ class GoogleDecoder:
             self._take_signature(part.thought_signature, "thought" if part.thought else "text", parts)
 
     def _block_for(self, kind: _Kind, signature: str | None, parts: list[Part]) -> _OpenBlock:
-        """The open block, where it goes on; a block has one signature."""
+        """Return the open block if it continues, else a new one; a block has one signature."""
         block = self._block
         if block is None or block.kind != kind or (signature and block.signature):
             self._end_block(parts)
@@ -208,7 +207,7 @@ class GoogleDecoder:
         return DataDelta(block.index, text) if self._is_structured else TextDelta(block.index, text)
 
     def _take_signature(self, signature: str, kind: _Kind, parts: list[Part]) -> None:
-        """A part with nothing but a signature: it ends the block of its kind, or is one of its own."""
+        """Add a part with only a signature: it ends the block of its kind, or is a block of its own."""
         block = self._block
         if block is not None and block.kind == kind and not block.signature:
             block.signature = signature
@@ -231,7 +230,7 @@ class GoogleDecoder:
     def _end_block(self, parts: list[Part]) -> None:
         block, self._block = self._block, None
         if block is not None:
-            # A thought goes back to whom it came from, signed or not.
+            # A thought is sent back to the model that made it, signed or not.
             is_kept = block.kind == "thought" or block.signature is not None
             parts.append(BlockEnd(block.index, self._metadata(block.signature) if is_kept else None))
 
@@ -244,7 +243,7 @@ class GoogleDecoder:
         return made if signature is None else {**made, "signature": signature}
 
     def _usage(self, raw: msgspec.Raw) -> Usage | None:
-        """Return the tokens so far: each report is a total, which takes the place of the one before it."""
+        """Return the tokens so far: each report is a total, which replaces the one before it."""
         try:
             known = _usages.decode(raw)
         except UNREADABLE:
@@ -260,7 +259,7 @@ class GoogleDecoder:
         )
 
     def _odd(self, data: bytes) -> ProviderError:
-        """What a chunk is that is not formed as expected: an error all the same, or a loss."""
+        """Return the error for a malformed chunk: the one that it reports, or that part of the answer is lost."""
         try:
             whole = msgspec.json.decode(data)
         except UNREADABLE:

@@ -7,37 +7,34 @@ from typing import TYPE_CHECKING, Any
 from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
-from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.base import ResponseDecoder, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.vendor import CloudCall, CloudOffer, ModelList, Vendor
 
 if TYPE_CHECKING:
     import httpx2
 
+    from jp.provider.google.request import Growth
     from jp.provider.listing import Fields, Listed, Page
     from jp.provider.vendor import ListingServer
 
 
 class GoogleAdapter:
-    """Gemini's `streamGenerateContent`. `provider` is under what name it is known, `store` see `render`."""
+    """Gemini's `streamGenerateContent`. `provider` is the name of the provider; for `store` see `render`."""
 
     renderer = 3
 
     def __init__(self, *, provider: str = "google", store: bool | None = False) -> None:
         self.id = provider
         self._store = store
+        self._growth: Growth | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
-        from jp.provider.google.request import render
+        from jp.provider.google.request import Growth, render
 
-        return render(thread, provider=self.id, store=self._store)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """Return the parts of `request` that prompt caches see."""
-        from jp.provider.google.request import sections
-
-        return sections(request)
+        self._growth = self._growth or Growth()
+        return render(thread, provider=self.id, store=self._store, growth=self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Return the origins of the signatures that `error` can be about."""
@@ -46,7 +43,7 @@ class GoogleAdapter:
         return locate(thread, error.message, provider=self.id)
 
     def decoder(self, request: WireRequest) -> ResponseDecoder:
-        """Return what reads the response to `request`."""
+        """Return the decoder of the response to `request`."""
         from jp.provider.google.response import GoogleDecoder
         from jp.provider.parameters import object_at
 
@@ -63,7 +60,7 @@ def _adapter(settings: LlmConfig, provider: str) -> GoogleAdapter:
 
 
 _COUNTED_IN_CLOUD = frozenset({"contents", "systemInstruction", "tools", "generationConfig"})
-"""What Vertex AI counts of a request: the rest says how it is answered."""
+"""Fields of a request that Vertex AI counts: the others do not change its tokens."""
 
 
 def _count(request: WireRequest, platform: str | None) -> WireRequest:
@@ -73,7 +70,7 @@ def _count(request: WireRequest, platform: str | None) -> WireRequest:
     path = f"{model}:countTokens"
     if platform is not None:
         return count_at(request, path, _COUNTED_IN_CLOUD)
-    # The SDK cannot ask for this: it counts neither the system prompt nor the tools of the vendor's own API.
+    # The SDK cannot count a whole request: it counts neither the system prompt nor the tools of the vendor's own API.
     whole: JsonObject = {"generateContentRequest": {"model": model.removeprefix("/"), **request.body}}
     return count_at(request, path, frozenset(whole), body=whole)
 
@@ -102,7 +99,7 @@ def _listed(entry: Fields) -> Listed:
 def _silence() -> None:
     import logging
 
-    # It warns of variables that do not count here.
+    # It warns of variables that are not used here.
     logging.getLogger("google_genai").setLevel(logging.ERROR)
 
 
@@ -129,7 +126,7 @@ def _send(call: CloudCall) -> None:
     if cloud.api_version is not None:
         options["api_version"] = cloud.api_version
     sdk: Any = genai.Client(vertexai=True, project=cloud.project, location=cloud.region, http_options=options)
-    # A signature wants contents; the body of the request replaces them.
+    # The signature requires contents; the body of the request replaces them.
     if ":countTokens" in request.path:
         sdk.models.count_tokens(model=request.model, contents="-")
     else:

@@ -33,7 +33,7 @@ async def _complete(server: ListingServer, models: tuple[Listed, ...]) -> tuple[
 
 
 def with_properties(models: tuple[Listed, ...], properties: object) -> tuple[Listed, ...]:
-    """Return the models with what `/props` says of the one that is loaded, such as the window that it was given."""
+    """Return the models with the facts of `/props` about the loaded one, such as its configured context window."""
     from msgspec.structs import replace
 
     from jp.provider.listing import fields, flag, tokens

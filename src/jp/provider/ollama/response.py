@@ -1,4 +1,4 @@
-"""The lines of an answer of Ollama as parts. Pure."""
+"""Decoder of Ollama's lines. Pure."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class _Line(msgspec.Struct):
 
 
 class _Report(msgspec.Struct):
-    """As much of a line as it takes to tell that it reports an error."""
+    """The error in a line."""
 
     error: msgspec.Raw
 
@@ -69,7 +69,7 @@ _reports = msgspec.json.Decoder(_Report)
 
 
 class OllamaDecoder:
-    """Reads the response to one request. `provider` is under what name the server is known."""
+    """Decoder of the response to one request. `provider` is the name of the server."""
 
     def __init__(self, request: WireRequest, *, provider: str) -> None:
         self._request = request
@@ -81,10 +81,10 @@ class OllamaDecoder:
         self._calls = CallStarts(provider)
 
     def feed(self, event: str, data: bytes) -> Sequence[Part]:
-        """Read one line.
+        """Return the parts of one line.
 
         Raises:
-            ProviderError: it reports an error, or cannot be read, or its counts say that the request did not fit.
+            ProviderError: it reports an error or cannot be read, or its counts show that the request was truncated.
         """
         del event
         line = self._read(data)
@@ -98,7 +98,7 @@ class OllamaDecoder:
         return parts or [KeepAlive()]
 
     def close(self) -> Sequence[Part]:
-        """Nothing: an answer is complete with the line that says so, and not without."""
+        """Return nothing: an answer is complete only with its last line."""
         return ()
 
     def _read(self, data: bytes) -> _Line:
@@ -135,7 +135,7 @@ class OllamaDecoder:
             yield BlockEnd(self._index)
 
     def _release(self) -> Iterator[Part]:
-        """What was held back because it might have been the beginning of a thought."""
+        """Return text that was buffered because it might have begun a thought."""
         yield from self._split(self._splitter.finish())
 
     def _split(self, split: Split) -> Iterator[Part]:
@@ -160,7 +160,7 @@ class OllamaDecoder:
         self._open = None
 
     def _made_here(self) -> JsonObject:
-        """What says whose reasoning it is: it goes back as such only to the model that made it."""
+        """Return metadata that names the model: its reasoning is sent back only to the same model."""
         return {"provider": self._provider, "model": self._request.model}
 
     def _finish(self, line: _Line) -> Iterator[Part]:
@@ -190,6 +190,6 @@ class OllamaDecoder:
 
 
 def _usage(count: Counted) -> Usage:
-    """What is counted as prompt includes what was cached, where that is reported."""
+    """Return the usage; the prompt count includes cached tokens if these are reported."""
     cached = min(count.cached or 0, count.prompt or 0)
     return counted(prompt=count.prompt, output=count.output, cache_read=cached)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jp.config.model import LlmConfig
 from jp.conversation.thread import Thread
-from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.base import ResponseDecoder, WireRequest
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.vendor import LocalServer, ModelList, Vendor
 
@@ -21,9 +21,11 @@ _CLOUD = "https://ollama.com"
 class OllamaAdapter:
     """Ollama's chat API.
 
-    `provider` is under what name the server is known, `context_window` how many tokens of a conversation it is asked
-    to hold, `keep_alive` how long it is asked to keep the model in memory, None for as long as it likes. One that
-    `is_hosted` gives each model its whole window, whatever it is asked for.
+    Attributes:
+        provider: the name of the server.
+        context_window: the context window in tokens that is requested.
+        keep_alive: the time that the server keeps the model in memory, None for its default.
+        is_hosted: whether it is Ollama's cloud, which ignores `context_window`: each model has its whole window.
     """
 
     renderer = 2
@@ -49,19 +51,13 @@ class OllamaAdapter:
 
         return render(thread, self._server)
 
-    def sections(self, request: WireRequest) -> Sections:
-        """Return the parts of `request` that prompt caches see."""
-        from jp.provider.ollama.request import sections
-
-        return sections(request)
-
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """Return nothing: reasoning goes back as text, which no server rejects."""
+        """Return nothing: reasoning is sent back as text, which no server rejects."""
         del thread, error
         return ()
 
     def decoder(self, request: WireRequest) -> ResponseDecoder:
-        """Return what reads the response to `request`."""
+        """Return the decoder of the response to `request`."""
         from jp.provider.ollama.response import OllamaDecoder
 
         return OllamaDecoder(request, provider=self.id)
@@ -97,7 +93,7 @@ def _read(body: object) -> Page | None:
 
 
 def listed(entry: Fields) -> Listed:
-    """Return a model as the server lists it, or as it shows it when it is asked for one."""
+    """Return a model from an entry of the server's list or from the details of one model."""
     from jp.provider.listing import Listed, fields, name, texts, tokens
 
     found = name(entry.get("model") or entry.get("name"))
@@ -118,7 +114,7 @@ _AT_ONCE = 4
 
 
 async def _complete(server: ListingServer, models: tuple[Listed, ...]) -> tuple[Listed, ...]:
-    """Return the models with what `/api/show` says of those of which the list says too little."""
+    """Return the models with the details of `/api/show` for those with incomplete entries."""
     from anyio import CapacityLimiter, create_task_group
     from msgspec.structs import replace
 

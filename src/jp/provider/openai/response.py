@@ -1,4 +1,4 @@
-"""The Responses API's events as parts. Pure."""
+"""Decoder of the Responses API's events. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from jp.provider.schemas import StrictText
 
 
 class Kind(msgspec.Struct):
-    """What an event, or an item, is."""
+    """The type of an event or an item."""
 
     type: str = ""
 
@@ -43,7 +43,7 @@ class WirePart(msgspec.Struct):
 
 
 class Item(msgspec.Struct):
-    """A message, reasoning or a call of a function, told apart by `type`; each has some of the fields."""
+    """A message, reasoning or a function call, distinguished by `type`; each has some of the fields."""
 
     type: str
     id: str | None = None
@@ -67,7 +67,7 @@ class _OutputDetails(msgspec.Struct):
 
 
 class _Counted(msgspec.Struct):
-    """Tokens as the API counts them: the input with what the cache gave and took."""
+    """Token counts of the API: the input includes cache reads and writes."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -76,13 +76,13 @@ class _Counted(msgspec.Struct):
 
 
 class Incomplete(msgspec.Struct):
-    """Why a response is not complete."""
+    """The reason why a response is incomplete."""
 
     reason: str | None = None
 
 
 class Failure(msgspec.Struct):
-    """Why a response failed."""
+    """The error of a failed response."""
 
     code: str | None = None
     message: str | None = None
@@ -111,7 +111,7 @@ class Event(msgspec.Struct):
 
 
 ITEMS = frozenset({"message", "reasoning", "function_call"})
-"""Items that have parts. Those of tools that the provider hosts have none."""
+"""Types of items that have parts. Those of tools that the provider hosts have none."""
 
 kinds = msgspec.json.Decoder(Kind)
 events = msgspec.json.Decoder(Event)
@@ -121,7 +121,7 @@ _counts = msgspec.json.Decoder(_Counted | None)
 
 
 def usage_of(raw: msgspec.Raw) -> Usage | None:
-    """Tokens in classes that do not overlap; None where none are told, or not so that they can be read."""
+    """Return tokens in classes that do not overlap; None if they are missing or malformed."""
     try:
         found = _counts.decode(raw)
     except UNREADABLE:
@@ -140,20 +140,20 @@ def usage_of(raw: msgspec.Raw) -> Usage | None:
 
 
 Place = tuple[str, int, int]
-"""The kind of a delta, and which part of its item it belongs to."""
+"""The kind of a delta, and the index of the part of its item."""
 
 _WHOLE: Place = ("", 0, 0)
 
 
 class Words:
-    """A message. `has_begun` says whether anything has come of it."""
+    """A message. `has_begun` is true once any text was received."""
 
     def __init__(self, index: int) -> None:
         self._index = index
         self.has_begun = False
 
     def grow(self, text: str, *, place: Place) -> list[Part]:
-        """More of it."""
+        """Add to the text."""
         del place
         if not text:
             return []
@@ -161,12 +161,12 @@ class Words:
         return [TextDelta(self._index, text)]
 
     def finish(self, item: Item) -> list[Part]:
-        """All of it, where nothing has come before."""
+        """Return the whole text, unless parts of it were streamed."""
         return [] if self.has_begun else self.grow(_text_of(item), place=_WHOLE)
 
 
 class Data:
-    """An answer that is held to a schema."""
+    """An answer with a schema."""
 
     def __init__(self, index: int, text: StrictText) -> None:
         self._index = index
@@ -175,13 +175,13 @@ class Data:
         self.has_begun = False
 
     def grow(self, text: str, *, place: Place) -> list[Part]:
-        """More of it, as far as it is certain."""
+        """Add to the data, and return the part that can be decoded."""
         del place
         self._has_grown = self._has_grown or bool(text)
         return self._out(self._text.feed(text)) or [KeepAlive()]
 
     def finish(self, item: Item) -> list[Part]:
-        """The rest of it."""
+        """Return the rest of the data."""
         first = "" if self._has_grown else self._text.feed(_text_of(item))
         return self._out(first + self._text.finish())
 
@@ -191,7 +191,7 @@ class Data:
 
 
 class Call:
-    """A call of a function; `text` is what its arguments are read with, where it was held to its schema."""
+    """A function call; `text` decodes its arguments if these have a strict schema."""
 
     has_begun = True
 
@@ -201,13 +201,13 @@ class Call:
         self._has_grown = False
 
     def grow(self, text: str, *, place: Place) -> list[Part]:
-        """More of the arguments, as far as they are certain."""
+        """Add to the arguments, and return the part that can be decoded."""
         del place
         self._has_grown = self._has_grown or bool(text)
         return self._out(text if self._text is None else self._text.feed(text)) or [KeepAlive()]
 
     def finish(self, item: Item) -> list[Part]:
-        """The rest of the arguments."""
+        """Return the rest of the arguments."""
         parts = [] if self._has_grown else self.grow(item.arguments or "", place=_WHOLE)
         return [*parts, *self._out("" if self._text is None else self._text.finish())]
 
@@ -216,7 +216,7 @@ class Call:
 
 
 class Thought:
-    """Reasoning: its summary, or its text where a server gives that; parts stand apart by a blank line."""
+    """Reasoning: its summary, or its text if a server sends that; parts are separated by a blank line."""
 
     def __init__(self, index: int) -> None:
         self._index = index
@@ -224,7 +224,7 @@ class Thought:
         self.has_begun = False
 
     def grow(self, text: str, *, place: Place) -> list[Part]:
-        """More of it. Of summary and text only that is shown which comes first."""
+        """Add to the reasoning. Of summary and text, only the one that is received first is shown."""
         if not text or (self._place is not None and place[0] != self._place[0]):
             return []
         gap = "" if self._place in {None, place} else "\n\n"
@@ -233,7 +233,7 @@ class Thought:
         return [ReasoningDelta(self._index, gap + text)]
 
     def finish(self, item: Item) -> list[Part]:
-        """All of it, where nothing has come before; what is only encrypted is a block without text."""
+        """Return the whole reasoning, unless parts of it were streamed; encrypted reasoning is a block without text."""
         if self.has_begun:
             return []
         parts = list(self._all(item))
@@ -257,7 +257,7 @@ def _text_of(item: Item) -> str:
 _POLICIES = frozenset({
     *("invalid_prompt", "bio_policy", "misalignment_policy_violation", "image_content_policy_violation"),
 })
-"""Failures that are refusals."""
+"""Error codes of refusals."""
 
 _DELTAS = frozenset({
     "response.output_text.delta",
@@ -282,7 +282,7 @@ def _strict_format(body: JsonObject) -> JsonObject | None:
 
 
 class OpenaiDecoder:
-    """Reads the response to one request, whose model is what reasoning is kept with."""
+    """Decoder of the response to one request; reasoning is stored with its model."""
 
     def __init__(self, request: WireRequest, *, provider: str = PROVIDER) -> None:
         self._provider = provider
@@ -296,10 +296,10 @@ class OpenaiDecoder:
         self._refusal = ""
 
     def feed(self, event: str, data: bytes) -> Sequence[Part]:
-        """Read one event, or the whole response. Unknown events and items give nothing.
+        """Return the parts of one event, or of the whole response. Unknown events and items have none.
 
         Raises:
-            ProviderError: it reports an error, or is not what it should be.
+            ProviderError: it reports an error or is malformed.
         """
         if data.strip() == b"[DONE]":
             return []
@@ -312,7 +312,7 @@ class OpenaiDecoder:
             raise unreadable(self._provider) from error
 
     def close(self) -> Sequence[Part]:
-        """Nothing: an answer is complete with the event that says so, and not without."""
+        """Return nothing: an answer is complete only with its last event."""
         return ()
 
     def _whole(self, data: bytes) -> Sequence[Part]:
@@ -372,7 +372,7 @@ class OpenaiDecoder:
             return []
         self._hear_refusal(item)
         if isinstance(output, Call) and item.status == "incomplete":
-            return []  # half a call is none
+            return []  # an incomplete call is dropped
         parts = list(output.finish(item))
         metadata = self._metadata(output, item)
         return [*parts, BlockEnd(index, metadata)] if output.has_begun else parts
@@ -396,7 +396,7 @@ class OpenaiDecoder:
         return {"provider": self._provider, "model": self._model, **kept} if kept else None
 
     def _ended(self, response: Response) -> Sequence[Part]:
-        """What no event has told of, then how it ended."""
+        """Return the items that no event had reported, then the end."""
         if response.status in {"failed", "cancelled"}:
             try:
                 return [self._refused_or_failed(response.error or Failure())]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jp.config.model import LlmConfig
 from jp.conversation.thread import Thread
-from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.base import ResponseDecoder, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.vendor import CloudCall, CloudOffer, ModelList, Vendor
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     import httpx2
 
     from jp.provider.listing import Fields, Listed, Page
-    from jp.provider.openai.request import Summary
+    from jp.provider.openai.request import Growth, Summary
     from jp.provider.vendor import Cloud, ListingServer
 
 
 class OpenaiAdapter:
-    """OpenAI's Responses API. `provider` is under what name it is known, `summary` how much reasoning is shown.
+    """OpenAI's Responses API. `provider` is the name of the provider, `summary` the detail of the reasoning shown.
 
-    `store` lets the server keep requests and answers.
+    `store` lets the server keep requests and responses.
     """
 
     renderer = 2
@@ -30,18 +30,14 @@ class OpenaiAdapter:
         self.id = provider
         self._store = store
         self._summary: Summary = summary
+        self._growth: Growth | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
-        from jp.provider.openai.request import render
+        from jp.provider.openai.request import Growth, render
 
-        return render(thread, provider=self.id, summary=self._summary, store=self._store)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """Return the parts of `request` that prompt caches see."""
-        from jp.provider.openai.request import sections
-
-        return sections(request)
+        self._growth = self._growth or Growth()
+        return render(thread, provider=self.id, summary=self._summary, store=self._store, growth=self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Return the origins of the reasoning that `error` is about."""
@@ -50,7 +46,7 @@ class OpenaiAdapter:
         return locate(thread, error.message, provider=self.id)
 
     def decoder(self, request: WireRequest) -> ResponseDecoder:
-        """Return what reads the response to `request`."""
+        """Return the decoder of the response to `request`."""
         from jp.provider.openai.response import OpenaiDecoder
 
         return OpenaiDecoder(request, provider=self.id)
@@ -65,7 +61,7 @@ _COUNTED = frozenset({
     *("model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "text"),
     *("truncation", "conversation", "previous_response_id"),
 })
-"""What is counted of a request: the rest says how it is answered."""
+"""Fields of a request that are sent to be counted: the others do not change its tokens."""
 
 
 def _count(request: WireRequest, _platform: str | None) -> WireRequest:
@@ -78,7 +74,7 @@ _SPEECHLESS = frozenset({
     *("audio", "babbage", "dall", "davinci", "embedding", "image", "instruct", "moderation", "realtime"),
     *("sora", "transcribe", "tts", "whisper"),
 })
-"""What the list has besides models that answer in words, where their names are all that it says of them."""
+"""Names in the list of models that do not write text; the list has no field for it."""
 
 
 def _read(body: object) -> Page | None:

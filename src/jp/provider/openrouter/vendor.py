@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jp.config.accounts import OpenrouterConfig
+from jp.config.entries import OpenrouterConfig
 from jp.config.model import LlmConfig
 from jp.provider.vendor import ModelList, Vendor
 
@@ -32,7 +32,7 @@ def _read(body: object) -> Page | None:
 
 
 def _name(value: object) -> str:
-    """Return a model's name; `~` begins one that stands for the latest of its kind."""
+    """Return a model's name; `~` begins an alias for the latest model of a family."""
     from jp.provider.listing import name, text
 
     said = text(value)
@@ -68,7 +68,7 @@ def _listed(entry: Fields) -> Listed:
         levels=tuple(level for level in LEVELS if level in efforts),
         mandatory=flag(reasoning.get("mandatory")),
         thinks_by_default=flag(reasoning.get("default_enabled")),
-        # It is left out where it is false.
+        # The list omits it if it is false.
         budgets=reasoning.get("supports_max_tokens") is True if reasoning else None,
         shutdown=day(entry.get("expiration_date")),
         answers="text" in given if given else None,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jp.config.accounts import Platform
+from jp.config.entries import Platform
 from jp.errors import ConfigurationError, JpError
 from jp.provider.clouds import failure, key_hint
 from jp.provider.errors import ProviderError

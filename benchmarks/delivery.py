@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from context.sessions import TOOLS, Session, recorded_sessions
-from jp.app.recalled import LogAddresses
+from jp.app.query.sources import LogAddresses
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.large_items import Saved, savings_of
 from jp.compaction.projection import newest_copy

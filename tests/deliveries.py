@@ -13,7 +13,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from choices import Choices, choices
-from jp.app.recalled import LogAddresses
+from jp.app.query.sources import LogAddresses
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import newest_copy
 from jp.config.entries import ToolConfig

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from jp.__main__ import main
-from jp.app.query import titling
+from jp.app.query import turns
 
-settle = titling.Titling.settle
+settle = turns.TitleWriter.settle
 
 
-async def announced(self: titling.Titling, *, answered: bool) -> titling.Spent | None:
+async def announced(self: turns.TitleWriter, *, answered: bool) -> turns.TitleCost | None:
     """Say so first."""
     print("waiting", flush=True)  # noqa: T201 - the test waits for it
     return await settle(self, answered=answered)
 
 
 if __name__ == "__main__":
-    titling.Titling.settle = announced
-    titling.GRACE_SECS = 60
+    turns.TitleWriter.settle = announced
+    turns.GRACE_SECS = 60
     main()

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from jp.app.stdin import read_piped, stdin_source
+from jp.app.values import read_piped, stdin_source
 from jp.cli.app import run
 from jp.cli.command_line.commands import Command, Group
 from jp.cli.command_line.loading import bound_value, optional_value

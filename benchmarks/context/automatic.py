@@ -24,9 +24,13 @@ from context.rounds import index_groups
 from context.schemes import Scheme
 from context.sessions import Session
 from context.workers import spread
-from jp.app.query import room
-from jp.app.query.screen import Dialogue
+from jp.app.options import Options, open_session
+from jp.app.query import auto_compaction
+from jp.app.query.arguments import QueryArguments
+from jp.app.query.conversation import QueryContext
+from jp.app.query.screen import Dialogue, NoScreen
 from jp.app.query.wiring import Wiring
+from jp.app.settings import read_sources
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import project
 from jp.compaction.transcript import transcript_of
@@ -45,7 +49,7 @@ from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.turn.ports import Renderer, SystemClock, TurnPorts
 from jp.turn.preparation import Preparation
 from jp.turn.request import RequestSettings
-from jp.workspace.workspace import create_workspace, find_workspace
+from jp.workspace.workspace import Workspace, create_workspace, find_workspace
 
 READ = 0.1
 WRITTEN = 1.25
@@ -176,12 +180,12 @@ class Simulation:
         self.meter = Meter()
         self.compactions = 0
         self._lines = FactLines()
-        self._workspace = find_workspace(root / "work", user_data=root / "user")
+        workspace = find_workspace(root / "work", user_data=root / "user")
         scenarios = root / "work" / ".jp" / "scenarios"
         scenarios.mkdir(exist_ok=True)
         for name, reply in (("main", 'text = ""'), ("summaries", SUMMARIZERS[summarizer] or 'text = ""')):
             (scenarios / f"{name}.toml").write_text(f"[[reply]]\n{reply}\n", encoding="utf-8")
-        self._wiring = wired(root / "work", window, summarizer)
+        self._wiring = wired(root / "work", window, summarizer, workspace)
 
     async def run(self, messages: Transcript) -> bool:
         """Prepare each request; return whether all of them could be sent."""
@@ -206,10 +210,7 @@ class Simulation:
         return sum(isinstance(entry, Compaction) for entry in self.log.entries)
 
     def _turn(self) -> Preparation:
-        said: list[str] = []
-        automatic = room.AutomaticRoom(
-            self._wiring, self.log, self._workspace, "benchmark", log=said.append, remembers=True
-        )
+        automatic = auto_compaction.AutomaticCompaction(self._wiring, self.log, "benchmark")
         ports = TurnPorts(
             provider=self._wiring.provider,
             recorder=self.log,
@@ -222,7 +223,7 @@ class Simulation:
         return Preparation(ports, self._wiring.settings)
 
 
-def wired(root: Path, window: int, summarizer: Summarizer) -> Wiring:
+def wired(root: Path, window: int, summarizer: Summarizer, workspace: Workspace) -> Wiring:
     """Return what a turn works with, for a model with this window."""
     summary = {} if summarizer == "none" else {"summary": {"policy": "summarize", "model": "script/summaries"}}
     profile = {"reasoning": "strip", "tool_calls": "digest", "resources": "superseded", **summary}
@@ -235,15 +236,24 @@ def wired(root: Path, window: int, summarizer: Summarizer) -> Wiring:
             "providers": {"llm": {"script": {"models": {"main": {"context_window": window, "max_output": 1}}}}},
         })
     )
-    said: list[str] = []
     provider = create("main", root=root, scenario=None)
+    options = Options()
+    context = QueryContext(
+        options=options,
+        arguments=QueryArguments(),
+        screen=NoScreen(),
+        workspace=workspace,
+        session=open_session(workspace),
+        root=root,
+        sources=read_sources(options, workspace),
+    )
     return Wiring(
+        context=context,
         config=config,
         model=ModelId("script", "main"),
         provider=provider,
         tools=ToolCoordinator({}, ToolPorts(root=root, consent=Consent(Answers(), None))),
         settings=RequestSettings(provider="script", model="main", renderer=provider.renderer),
-        notice=said.append,
         dialogue=Dialogue(),
     )
 
@@ -251,7 +261,7 @@ def wired(root: Path, window: int, summarizer: Summarizer) -> Wiring:
 def product_bill(messages: Transcript, window: int, summarizer: Summarizer, facts: Sequence[Fact]) -> Bill:
     """Return the cost of the requests for all answers in `messages` under jp's automatic compaction."""
     clock = count(1_000_000.0, SECONDS_A_REQUEST)
-    with TemporaryDirectory() as folder, patch.object(room, "time", lambda: next(clock)):
+    with TemporaryDirectory() as folder, patch.object(auto_compaction, "time", lambda: next(clock)):
         root = Path(folder)
         create_workspace(root / "work", commit_conversations=False)
         simulation = Simulation(root, window, summarizer)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from context.conversations import LogWriter
 from context.gold import places_of
 from context.questions import EXCERPTS
-from jp.app.compaction.order import Budget, Order, SummaryOrder
+from jp.app.compaction.order import Budget, CompactionOrder, SummaryOrder
 from jp.app.compaction.preview import Previewer
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of, searchable_passages
@@ -35,7 +35,7 @@ from jp.workspace.search_index import Found, opened_index
 
 _C = TypeVar("_C", bound=Carrier)
 _CONFIG = AppConfig()
-_ORDER = Order(
+_ORDER = CompactionOrder(
     name="default",
     wish=replace(wish_of(PROFILES["default"]), summary=True),
     bounds=RangeWish(keep_last=KeepTurns(3)),

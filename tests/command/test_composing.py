@@ -9,7 +9,7 @@ import pytest
 
 from doubles import kinds
 from forked import prepare, run_jp
-from jp.app.query.past import request_of, standing_turns
+from jp.app.query.earlier_turns import effective_turns, request_of
 from jp.conversation.entries import ChatRequest, Revert, TurnStart
 from stage import ECHO, copied, logs, make_workspace, only_log
 
@@ -45,7 +45,7 @@ def requests(root: Path) -> list[ChatRequest]:
 
 def standing(root: Path) -> list[str]:
     """What is asked in the turns that were not undone."""
-    found = map(request_of, standing_turns(only_log(root)))
+    found = map(request_of, effective_turns(only_log(root)))
     return [request.content for request in found if request is not None]
 
 

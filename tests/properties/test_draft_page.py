@@ -30,7 +30,7 @@ def test_any_text_comes_back_from_its_page(text: str, answer: str) -> None:
         CycleEnd(id="c", attempt=1, finish="stop"),
     )
 
-    page = lay_out(text, mark, notes((), turns_of(entries)))
+    page = lay_out(text, mark, notes({}, turns_of(entries)))
 
     assert MARK.fullmatch(mark)
     assert text_above(page, mark) == text
@@ -39,7 +39,7 @@ def test_any_text_comes_back_from_its_page(text: str, answer: str) -> None:
 @given(texts, texts)
 def test_what_is_written_above_the_line_is_what_is_asked(before: str, after: str) -> None:
     mark = "00000009"
-    page = lay_out(before, mark, notes((), ()))
+    page = lay_out(before, mark, notes({}, ()))
 
     assert text_above(f"{after}\n{page}", mark) == f"{after}\n{before}"
 

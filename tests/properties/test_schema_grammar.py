@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from jp.app.structured.check import Checker
+from jp.app.schema_checker import Checker
 from jp.conversation.entries import JsonObject
 from jp.provider.anthropic.messages import strict_schema
 from jp.provider.schemas import WRAPPED, is_wrapped

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from jp.app.structured.check import Checker
+from jp.app.schema_checker import Checker
 from jp.conversation.entries import JsonObject
 from jp.provider.schemas import StrictText, strict_answer
 

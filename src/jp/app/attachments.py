@@ -10,9 +10,8 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.options import Options
-from jp.app.places import AnyWorkspace
-from jp.app.query.attachments import Schemes
+from jp.app.options import AnyWorkspace, Options
+from jp.app.query.attachments import AttachmentSchemes
 from jp.app.settings import command_for
 from jp.attachment.base import AttachmentError, Declaration, history_of, scheme_of
 from jp.attachment.comparison import AttachmentStatus, State, StatusReader
@@ -35,13 +34,13 @@ _LIST = "list them with `jp attachment ls`"
 
 
 def meant(typed: str, canonical: str | None, declared: Mapping[str, str]) -> str:
-    """The declaration that `typed` stands for: as it is listed, as a path or URI of the same, or a part of only one.
+    """Return the declaration that `typed` means: as listed, as a path or URI of the same, or a part of only one.
 
-    `canonical` is what `typed` would be declared as, None where it is malformed; `declared` has the canonical form of
+    `canonical` is `typed` as a declaration, None where it is malformed; `declared` has the canonical form of
     each declaration. A part begins where a word does.
 
     Raises:
-        UsageError: it stands for none of them, or for several.
+        UsageError: it means none of them, or several.
     """
     if typed in declared:
         return typed
@@ -57,7 +56,7 @@ def meant(typed: str, canonical: str | None, declared: Mapping[str, str]) -> str
 
 
 def _having(part: str, declared: Mapping[str, str]) -> list[str]:
-    """The declarations that have `part`: excludes where it begins with `!`, or where no other has it."""
+    """Return the declarations that have `part`: excludes where it begins with `!`, or where no other has it."""
     body = part.removeprefix("!")
     if not any(map(str.isalnum, body)):
         return []
@@ -79,7 +78,7 @@ T = TypeVar("T")
 _LONGEST_STATE = max(map(len, get_args(State)))
 
 
-class Declared(msgspec.Struct, frozen=True, kw_only=True):
+class DeclaredAttachments(msgspec.Struct, frozen=True, kw_only=True):
     """Attachments that a conversation declares: `texts` as configured, those in `untrusted` without the user's trust.
 
     `trusting` is the command that gives it.
@@ -98,10 +97,10 @@ def declared_in(
     info: ConversationInfo | None,
     *,
     texts: tuple[str, ...] | None = None,
-) -> Declared:
+) -> DeclaredAttachments:
     """Return the attachments that the configuration declares, or with it `texts`."""
     config = resolved.config.conversation
-    return Declared(
+    return DeclaredAttachments(
         texts=config.attachments if texts is None else texts,
         untrusted={value.value for value in resolved.ignored if value.key == "conversation.attachments"},
         trusting=command_for(resolved.ignored, info),
@@ -110,8 +109,8 @@ def declared_in(
 
 
 async def standings(
-    declared: Declared,
-    schemes: Schemes,
+    declared: DeclaredAttachments,
+    schemes: AttachmentSchemes,
     entries: Sequence[AnyEntry],
     *,
     reaches_out: bool,
@@ -129,7 +128,7 @@ async def standings(
 
 
 async def expectations(
-    given: Sequence[Declaration], declared: Declared, schemes: Schemes, entries: Sequence[AnyEntry]
+    given: Sequence[Declaration], declared: DeclaredAttachments, schemes: AttachmentSchemes, entries: Sequence[AnyEntry]
 ) -> list[str]:
     """Sentences about what was just declared and will not come with the next turn as one may expect."""
     survey = _survey(declared, schemes, entries)
@@ -168,8 +167,8 @@ async def _all(look: Callable[[T], Awaitable[AttachmentStatus]], items: Sequence
     return [found[index] for index in range(len(items))]
 
 
-def find_declared(typed: Sequence[str], texts: Sequence[str], schemes: Schemes) -> dict[str, bool]:
-    """Those of the declarations `texts` that are meant by what was typed, each with whether only a part of it was.
+def find_declared(typed: Sequence[str], texts: Sequence[str], schemes: AttachmentSchemes) -> dict[str, bool]:
+    """Return the declarations of `texts` that the typed ones mean, each with whether only a part of it is meant.
 
     Raises:
         UsageError: something typed means none of them, or several.
@@ -179,7 +178,7 @@ def find_declared(typed: Sequence[str], texts: Sequence[str], schemes: Schemes) 
     return dict(_meant(text, declared, schemes) for text in typed)
 
 
-def _meant(typed: str, declared: Mapping[str, str], schemes: Schemes) -> tuple[str, bool]:
+def _meant(typed: str, declared: Mapping[str, str], schemes: AttachmentSchemes) -> tuple[str, bool]:
 
     malformed = None
     try:
@@ -209,7 +208,7 @@ def _canonical(text: str, declare: Callable[[Sequence[str]], list[Declaration]])
 
 
 def _survey(
-    declared: Declared, schemes: Schemes, entries: Sequence[AnyEntry], *, reaches_out: bool = False
+    declared: DeclaredAttachments, schemes: AttachmentSchemes, entries: Sequence[AnyEntry], *, reaches_out: bool = False
 ) -> StatusReader:
     return StatusReader(
         registry=schemes.registry,
@@ -220,7 +219,7 @@ def _survey(
     )
 
 
-def _excludes(declared: Declared, schemes: Schemes) -> list[Declaration]:
+def _excludes(declared: DeclaredAttachments, schemes: AttachmentSchemes) -> list[Declaration]:
     found: list[Declaration] = []
     for text in declared.texts:
         if text.startswith("!") and text not in declared.untrusted:
@@ -235,7 +234,7 @@ def _as_written(text: str) -> Declaration:
     return Declaration(uri=text.removeprefix("!"), written=text, exclude=text.startswith("!"))
 
 
-async def _standing(text: str, survey: StatusReader, schemes: Schemes) -> AttachmentStatus:
+async def _standing(text: str, survey: StatusReader, schemes: AttachmentSchemes) -> AttachmentStatus:
     plain = _as_written(text)
     try:
         (declaration,) = schemes.configured([text])
@@ -248,7 +247,7 @@ async def _standing(text: str, survey: StatusReader, schemes: Schemes) -> Attach
 
 
 def table(texts: Sequence[str], found: Sequence[AttachmentStatus]) -> str:
-    """A line for each declaration: its state, what the conversation has of it, and the declaration."""
+    """Return a line for each declaration: its state, what the conversation has of it, and the declaration."""
     from jp.render.sanitize import one_line
     from jp.render.tables import cell_width, pad
 
@@ -283,7 +282,7 @@ def _facts(standing: AttachmentStatus) -> str:
 
 
 def as_value(text: str, standing: AttachmentStatus) -> dict[str, object]:
-    """The standing of the declaration `text` as data."""
+    """Return the standing of the declaration `text` as data."""
     return {
         "uri": _shown(text),
         "state": standing.state,

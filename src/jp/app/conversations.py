@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.app.options import Options
-from jp.app.places import AnyWorkspace, acquire, open_session, open_workspace
+from jp.app.options import AnyWorkspace, Options, acquire, open_session, open_workspace
 from jp.app.settings import Sources, layers_of, read_sources
 from jp.app.targets import choose, title_of
 from jp.config.layers import Layer, Resolved
@@ -65,7 +64,7 @@ class ReadConversation(msgspec.Struct, frozen=True, kw_only=True):
         return "" if self.info is None else str(self.info.id)
 
 
-class HeldConversation(msgspec.Struct, frozen=True, kw_only=True):
+class OpenConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation whose lock is held. `resolved` is its configuration without `--cfg`."""
 
     workspace: AnyWorkspace
@@ -76,7 +75,7 @@ class HeldConversation(msgspec.Struct, frozen=True, kw_only=True):
     resolved: Resolved
 
     def with_layers(self, flags: Sequence[Layer]) -> Resolved:
-        """The configuration with `--cfg` and `flags` over the conversation's own."""
+        """Return the configuration with `--cfg` and `flags` over the conversation's own."""
         return self.sources.resolve(conversation=self.layers, flags=flags)
 
 
@@ -106,7 +105,7 @@ def read_conversation(
 
 
 @contextmanager
-def hold_conversation(options: Options, target: str) -> Generator[HeldConversation]:
+def open_conversation(options: Options, target: str) -> Generator[OpenConversation]:
     """Open a conversation for writing, its lock held.
 
     Raises:
@@ -128,7 +127,7 @@ def hold_conversation(options: Options, target: str) -> Generator[HeldConversati
         for text in log.notices:
             options.notice(text)
         layers = layers_of(workspace, info, log.entries)
-        yield HeldConversation(
+        yield OpenConversation(
             workspace=workspace,
             info=info,
             log=log,

@@ -25,7 +25,7 @@ _NOTABLE = 0.01
 """The ratio has to move by this share, or the answers to double, or nothing is written."""
 
 
-class Known(msgspec.Struct, frozen=True):
+class KnownError(msgspec.Struct, frozen=True):
     """The correction known for a model: its tokens for one that is estimated, learned from so many answers."""
 
     ratio: float = 1.0
@@ -34,15 +34,15 @@ class Known(msgspec.Struct, frozen=True):
 
 class _File(msgspec.Struct, frozen=True):
     version: int
-    models: dict[str, Known]
+    models: dict[str, KnownError]
     """By `provider/model`; what was learned last is last."""
 
 
-def known_of(model: str) -> Known:
+def known_error(model: str) -> KnownError:
     """Return the correction known for a model, `provider/model`."""
     path = _path()
-    known = Known() if path is None else _read(path).get(model, Known())
-    return Known(ratio_of(Calibration({model: known.ratio}), model), known.answers)
+    known = KnownError() if path is None else _read(path).get(model, KnownError())
+    return KnownError(ratio_of(Calibration({model: known.ratio}), model), known.answers)
 
 
 def learn(provider: str, measured: Iterable[Measured]) -> None:
@@ -59,16 +59,16 @@ def learn(provider: str, measured: Iterable[Measured]) -> None:
         _write(path, after)
 
 
-def _learn(models: dict[str, Known], name: str, measured: Measured) -> None:
+def _learn(models: dict[str, KnownError], name: str, measured: Measured) -> None:
     before = models.get(name)
     known = Calibration({} if before is None else {name: before.ratio})
     learned = calibrate(known, name, estimated=measured.estimated, reported=measured.reported)
     if name in learned.ratios and learned is not known:
         models.pop(name, None)
-        models[name] = Known(learned.ratios[name], 1 if before is None else before.answers + 1)
+        models[name] = KnownError(learned.ratios[name], 1 if before is None else before.answers + 1)
 
 
-def _is_news(before: Known | None, after: Known) -> bool:
+def _is_news(before: KnownError | None, after: KnownError) -> bool:
     if before is None or after.answers >= 2 * before.answers:
         return True
     return abs(after.ratio - before.ratio) >= _NOTABLE * before.ratio
@@ -83,7 +83,7 @@ def _path() -> Path | None:
         return None
 
 
-def _read(path: Path) -> dict[str, Known]:
+def _read(path: Path) -> dict[str, KnownError]:
     try:
         stored = msgspec.json.decode(read_beginning(path, _LARGEST), type=_File)
     except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
@@ -91,7 +91,7 @@ def _read(path: Path) -> dict[str, Known]:
     return stored.models if stored.version == _VERSION else {}
 
 
-def _write(path: Path, models: dict[str, Known]) -> None:
+def _write(path: Path, models: dict[str, KnownError]) -> None:
     temporary = path.with_name(f".{os.getpid()}.{os.urandom(6).hex()}.tmp")
     kept = dict(list(models.items())[-_MOST_MODELS:])
     try:

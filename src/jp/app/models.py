@@ -1,4 +1,4 @@
-"""A model's window and prices, as commands need them."""
+"""Models as use cases need them: windows, prices, abilities, and the keys of accounts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from jp.turn.usage import DetailsOf
 
 if TYPE_CHECKING:
     from jp.provider.catalogue.known import Catalogue, CatalogueStore, Kept
+    from jp.provider.key_storage import KeyRing, KeyStorage
+    from jp.provider.keys import FoundKey
 
 
 def details_of(config: AppConfig, model: ModelId) -> ModelDetails:
@@ -30,7 +32,7 @@ def details_of(config: AppConfig, model: ModelId) -> ModelDetails:
 
 
 def catalogue_store() -> CatalogueStore:
-    """The user's catalogues.
+    """Return the user's catalogues.
 
     Raises:
         StorageError: there is no place for them.
@@ -84,3 +86,41 @@ def pricing(config: AppConfig) -> DetailsOf:
         return details_of(config, ModelId(provider, name))
 
     return look_up
+
+
+class UserKeys:
+    """The stored keys. Nothing is imported or read before one is asked for, and none gets into what jp says."""
+
+    def find(self, provider: str) -> FoundKey | None:
+        """Return the key that is stored for a provider.
+
+        Raises:
+            JpError: what is stored may not be used, or cannot be read.
+        """
+        from jp.render.sanitize import keep_secret
+
+        found = open_key_storage().find(provider)
+        if found is not None:
+            keep_secret(found.key)
+        return found
+
+    def may_have(self, provider: str) -> bool:
+        """Return whether a key has been stored for a provider."""
+        return open_key_storage().may_have(provider)
+
+
+def open_key_storage() -> KeyStorage:
+    """Open the storage of the user's keys: the keyring, and a file in the user's data directory.
+
+    Raises:
+        StorageError: there is no place for the user's data.
+    """
+    from jp.provider.key_storage import KeyFile, KeyStorage
+    from jp.workspace.layout import user_data_directory
+
+    def ring() -> KeyRing | None:
+        from jp.provider.key_storage import open_ring
+
+        return open_ring()
+
+    return KeyStorage(KeyFile(user_data_directory() / "keys.json"), ring)

@@ -1,13 +1,20 @@
-"""Options that hold for every use case, in any program that runs it."""
+"""Options of every use case, with the workspace and the session that they name."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from jp.errors import UsageError
+from jp.workspace.session import Session, session_key
+from jp.workspace.workspace import Workspace, find_workspace
+
 if TYPE_CHECKING:
     from jp.app.targets import Picker
+    from jp.workspace.lock import Lock
+    from jp.workspace.retention import EphemeralWorkspace
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,3 +42,66 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     def picker(self) -> Picker | None:
         """Return what lets a person choose a conversation; None where nobody can."""
+
+
+AnyWorkspace: TypeAlias = "Workspace | EphemeralWorkspace"
+
+UNATTENDED_PATIENCE_SECS = 30.0
+"""The time that a command waits for another writer where nobody sits at a terminal to stop it."""
+
+
+def current_directory() -> Path:
+    """Return the current directory.
+
+    Raises:
+        UsageError: it was removed.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the current directory does not exist any more", hint="cd to another one") from None
+
+
+def open_workspace(options: Options) -> AnyWorkspace:
+    """Return the workspace that the command line names or the current directory lies in; the user's own outside any.
+
+    With `--no-persist` nothing is ever written to it.
+
+    Raises:
+        JpError: the one that was named is none.
+    """
+    if options.workspace == "":
+        raise UsageError("--workspace is empty", hint="leave it out to use the workspace around the current directory")
+    explicit = None if options.workspace is None else Path(options.workspace)
+    found = find_workspace(current_directory(), explicit=explicit)
+    if options.persist:
+        return found
+
+    from jp.workspace.retention import EphemeralWorkspace
+
+    return EphemeralWorkspace(found)
+
+
+def open_session(workspace: AnyWorkspace) -> Session:
+    """Open the session, which holds what this terminal remembers."""
+    return workspace.session(session_key())
+
+
+def base_directory(workspace: AnyWorkspace) -> Path:
+    """Return the directory that built-in file tools and declared `file` attachments are confined to."""
+    return current_directory() if workspace.root is None else workspace.root
+
+
+def acquire(lock: Lock, options: Options, *, patience: float | None = UNATTENDED_PATIENCE_SECS) -> None:
+    """Wait for another writer, with a notice; see `Lock.acquire`."""
+    from jp.render.tty import leave_echo
+    from jp.workspace.lock import LockedError
+
+    try:
+        lock.acquire(patience=patience, waiting=options.notice)
+    except KeyboardInterrupt:
+        leave_echo()
+        raise
+    except LockedError as error:
+        error.hint = "try again when that is done"
+        raise

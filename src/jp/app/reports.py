@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from jp.app.compaction.preview import (
     LastCycle,
+    LostReasoning,
     ProfileGain,
-    ReasoningLost,
     gains_of,
     last_cycle,
     model_name,
@@ -19,7 +19,7 @@ from jp.app.compaction.preview import (
     reasoning_withheld,
 )
 from jp.app.conversations import read_conversation
-from jp.app.estimates import known_of
+from jp.app.estimates import known_error
 from jp.app.models import details_of, pricing
 from jp.app.options import Options
 from jp.compaction.fact_lines import FactLines
@@ -131,7 +131,7 @@ class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
     largest: tuple[ContextItem, ...] = ()
     profiles: tuple[ProfileGain, ...] = ()
     volatile: tuple[Volatile, ...] = ()
-    reasoning_withheld: ReasoningLost = ReasoningLost()
+    reasoning_withheld: LostReasoning = LostReasoning()
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,7 +161,7 @@ def context_report(options: Options, target: str = ".") -> ContextReport:
     auto = config.conversation.compaction.auto
     known = Known(
         details=details_of(config, model),
-        ratio=known_of(str(model)).ratio,
+        ratio=known_error(str(model)).ratio,
         prompt=config.assistant.system_prompt,
         on_servers=on_servers([tool.name for tool in settings.tools], config.conversation.tools),
         trigger_ratio=auto.trigger_ratio if auto.enabled else None,
@@ -271,7 +271,7 @@ def _context_item(item: LargeItem) -> ContextItem:
 
 
 def _tool_names(entries: Sequence[AnyEntry], loader: Loader) -> frozenset[str]:
-    """The tools that were ever offered in this log, or that ran: what else a model calls is no tool."""
+    """Return the tools that were ever offered in this log, or that ran: what else a model calls is no tool."""
     contexts = {entry.tools: entry for entry in entries if isinstance(entry, RequestContext)}
     offered = {tool.name for context in contexts.values() for tool in settings_of(context, loader).tools}
     done = {entry.request for entry in entries if isinstance(entry, ToolCallResponse) and not entry.is_error}
@@ -280,7 +280,7 @@ def _tool_names(entries: Sequence[AnyEntry], loader: Loader) -> frozenset[str]:
 
 
 def _room(settings: RequestSettings, known: Known) -> Room:
-    """The window, what is reserved for the answer, but at most half of it, and from where on it is rather full."""
+    """Return the window, the part reserved for the answer (at most half of it), and the compaction threshold."""
     details = known.details
     window = details.context_window
     if window is None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
-from jp.app.options import Options
-from jp.app.places import current_directory
+from jp.app.options import Options, current_directory
 from jp.config.entries import McpServerConfig
 from jp.config.model import AppConfig
 from jp.errors import ConfigurationError, JpError
@@ -128,7 +127,7 @@ class Servers:
         self._configured = config.providers.mcp
 
     async def join(self, config: AppConfig, *, every: bool = False) -> AppConfig:
-        """The configuration with every tool of a server under its own name; from here on, `tools` has them.
+        """Return the configuration with every tool of a server under its own name; from here on, `tools` has them.
 
         Servers of which no tool is enabled are left alone, or with `every` asked, too.
 
@@ -151,7 +150,7 @@ class Servers:
         return self._with_tools(config, say=self._options.notice)
 
     def remembered(self, config: AppConfig) -> AppConfig:
-        """The same as `join`, as far as it is remembered: nothing is started, and nothing said.
+        """Return the same as `join`, as far as it is remembered: nothing is started, and nothing said.
 
         Raises:
             ConfigurationError: a name's source is none, or a server that there is not.
@@ -187,11 +186,11 @@ class Servers:
         return replace(config, conversation=replace(config.conversation, tools=dict(offered.settings)))
 
     def spelled_out(self, names: Collection[str]) -> frozenset[str]:
-        """The names of tools, where a name may stand for every tool of a server."""
+        """Return the names of tools, where the name of a server means all of its tools."""
         return frozenset(tool for name in names for tool in self._groups.get(name, {name}))
 
     def connection(self, name: str) -> Connection:
-        """The session with a server, which is started if it was not.
+        """Return the session with a server, which is started if it was not.
 
         Raises:
             ConfigurationError: there is no such server.
@@ -206,7 +205,7 @@ class Servers:
             limits = _limits_of(config, around)
             if limits.word in {"none", "partly"}:
                 self._options.notice(f"the MCP server {name!r}: {limits.text}")
-            talk = Talking(self._options, self._listings, self._configured, self._awaited)
+            talk = ServerMessages(self._options, self._listings, self._configured, self._awaited)
             remembered = self._listings.opening(config)
             self._connections[name] = Connection(name, config, around, talk, remembered=remembered)
         self._connections[name].begin()
@@ -223,7 +222,7 @@ class Servers:
         return _limits_of(self._configured[name], self._around())
 
     def asked(self, name: str) -> Connection:
-        """The same for who says by themselves what goes wrong with it.
+        """Return the same for who says by themselves what goes wrong with it.
 
         Raises:
             ConfigurationError: there is no such server.
@@ -265,7 +264,7 @@ class Servers:
         after_upload.set(begin)
 
 
-class Talking:
+class ServerMessages:
     """The handling of what servers say. Those that are `awaited` are seen to fail anyway."""
 
     def __init__(

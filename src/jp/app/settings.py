@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.options import Options
-from jp.app.places import AnyWorkspace, current_directory
+from jp.app.options import AnyWorkspace, Options, current_directory
 from jp.config.files import Places
 from jp.config.layers import Ignored, Layer, Resolved
 from jp.config.model import JsonObject, resolve_alias
@@ -89,7 +88,7 @@ def tell_ignored(options: Options, resolved: Resolved, info: ConversationInfo | 
 
 
 def untrusted_attachments(resolved: Resolved) -> tuple[Ignored, ...]:
-    """The attachments that nobody has accepted: none is ignored, but nothing is read that they name."""
+    """Return the attachments that nobody has accepted: none is ignored, but nothing is read that they name."""
     return tuple(value for value in resolved.ignored if value.path == _ATTACHMENTS)
 
 
@@ -103,7 +102,7 @@ def as_value(value: Ignored) -> dict[str, object]:
 
 
 def command_for(values: Sequence[Ignored], info: ConversationInfo | None) -> str:
-    """The command that accepts these values."""
+    """Return the command that accepts these values."""
     is_conversations = info is not None and any(value.conversation_marks for value in values)
     return f"jp workspace trust --id {info.id}" if info is not None and is_conversations else "jp workspace trust"
 
@@ -207,7 +206,7 @@ class Sources(msgspec.Struct, frozen=True, kw_only=True):
     """Results by the identities of their layers, which they hold: one command asks several times for the same."""
 
     def resolve(self, *, conversation: Sequence[Layer] = (), flags: Sequence[Layer] = (), cfg: bool = True) -> Resolved:
-        """The configuration with a conversation's own layers and the options of a command; `cfg`: with `--cfg` too.
+        """Return the configuration with a conversation's layers and the options of a command; `cfg`: with `--cfg` too.
 
         What a stranger's files loosen and nobody has accepted is ignored in it.
 
@@ -267,7 +266,7 @@ def read_sources(options: Options, workspace: AnyWorkspace, *, lenient: bool = F
 
 
 def accepted_of(workspace: AnyWorkspace, info: ConversationInfo | None = None) -> frozenset[str]:
-    """The hashes of what the user has accepted of the workspace's files, or of one conversation."""
+    """Return the hashes of what the user has accepted of the workspace's files, or of one conversation."""
     from jp.workspace.trust import TrustStore
 
     conversation = "" if info is None else info.id.digits
@@ -283,7 +282,7 @@ def config_places(workspace: AnyWorkspace) -> Places:
 
 
 def layers_of(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequence[AnyEntry]) -> tuple[Layer, ...]:
-    """The layers of a conversation: what it was created with, and the deltas in its log that stand.
+    """Return the layers of a conversation: what it was created with, and the deltas in its log that stand.
 
     Raises:
         StorageError: its base configuration is damaged.
@@ -302,18 +301,18 @@ def is_foreign(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequenc
 def layers_from(
     base: entries_JsonObject, entries: Sequence[AnyEntry], *, foreign: bool, accepted: Collection[str] = ()
 ) -> tuple[Layer, ...]:
-    """The layers of a conversation with the base configuration `base` and these entries."""
+    """Return the layers of a conversation with the base configuration `base` and these entries."""
     gone = undone(entries)
     deltas = [(entry.id, entry.delta) for entry in entries if isinstance(entry, ConfigDelta) and entry.id not in gone]
     return conversation_layers(base, deltas, foreign=foreign, accepted=accepted).layers
 
 
 def trusted_config(options: Options, *, say: bool = False) -> AppConfig:
-    """The configuration that holds, in which no stranger decides where a key goes, or which one.
+    """Return the configuration that holds, in which no stranger decides where a key goes, or which one.
 
     `say`: with a notice where something is ignored.
     """
-    from jp.app.places import open_workspace
+    from jp.app.options import open_workspace
 
     resolved = read_sources(options, open_workspace(options)).resolve()
     if say:
@@ -322,7 +321,7 @@ def trusted_config(options: Options, *, say: bool = False) -> AppConfig:
 
 
 def own_config(options: Options) -> AppConfig:
-    """The configuration outside of any workspace."""
+    """Return the configuration outside of any workspace."""
     from jp.workspace.layout import user_data_directory
     from jp.workspace.workspace import Workspace
 

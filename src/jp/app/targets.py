@@ -24,7 +24,7 @@ _HINT = "write it as K=V, such as area=lexer, or just K"
 
 
 def parse_labels(texts: Iterable[str], *, option: str) -> dict[str, str]:
-    """Names and values; of a name that is given twice the last value.
+    """Return names and values; of a name that is given twice the last value.
 
     Raises:
         UsageError: one of them is none; it names `option`.
@@ -33,7 +33,7 @@ def parse_labels(texts: Iterable[str], *, option: str) -> dict[str, str]:
 
 
 def check_name(text: str, *, option: str) -> str:
-    """`text`, which is the name of a label.
+    """Return `text`, which is the name of a label.
 
     Raises:
         UsageError: it cannot be; it names `option`.
@@ -53,7 +53,7 @@ def has_labels(labels: Mapping[str, str], wanted: Iterable[str]) -> bool:
 
 
 def label_text(name: str, value: str) -> str:
-    """A label as it is written."""
+    """Return a label as it is written."""
     return f"{name}={value}" if value else name
 
 
@@ -114,7 +114,7 @@ class Identified(msgspec.Struct, frozen=True):
     text: str
 
 
-class Labelled(msgspec.Struct, frozen=True):
+class Labeled(msgspec.Struct, frozen=True):
     """The one with a label: `K=V`, or `K` with any value."""
 
     label: str
@@ -126,7 +126,7 @@ class Titled(msgspec.Struct, frozen=True):
     text: str
 
 
-Named = Identified | Labelled | Titled
+Named = Identified | Labeled | Titled
 """The name that is looked for among the conversations of a workspace."""
 
 Target = Active | Previous | Last | Picked | Named
@@ -153,7 +153,7 @@ def parse_target(text: str) -> Target:
     if written.startswith("@"):
         label = written.removeprefix("@")
         check_name(label.partition("=")[0], option="the label of a target")
-        return Labelled(label)
+        return Labeled(label)
     digits = written.lower().removeprefix(_PREFIX)
     is_id = digits.isascii() and digits.isdecimal()
     return Identified(digits, written) if is_id else Titled(written)
@@ -170,7 +170,7 @@ def is_titled(text: str) -> bool:
 def matching(target: Named, candidates: Sequence[Candidate], *, archived: bool) -> list[Candidate]:
     """Return the conversations that `target` means, in no order; one where something is named exactly.
 
-    Archived conversations are found by their ids. Else they are left out, or with `archived` all others are.
+    Any conversation is found by its id; otherwise archived ones only with `archived`, and then no others.
     """
     wanted = [candidate for candidate in candidates if candidate.is_archived == archived]
     match target:
@@ -178,7 +178,7 @@ def matching(target: Named, candidates: Sequence[Candidate], *, archived: bool) 
             found = [candidate for candidate in candidates if candidate.id.digits.startswith(digits)]
             exact = [candidate for candidate in found if candidate.id.digits == digits]
             return exact or found or _titled(text, wanted)
-        case Labelled(label=label):
+        case Labeled(label=label):
             return [candidate for candidate in wanted if has_labels(candidate.labels, (label,))]
         case Titled(text=text):
             return _titled(text, wanted)
@@ -193,7 +193,7 @@ def _titled(text: str, candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def in_order(candidates: Iterable[Candidate], active: ConversationId | None = None) -> list[Candidate]:
-    """The active one, the pinned ones (pinned last first), and the rest (used last first)."""
+    """Return the active one, the pinned ones (pinned last first), and the rest (used last first)."""
 
     def place(candidate: Candidate) -> tuple[bool, str, float, int]:
         return candidate.id == active, candidate.pinned_at, candidate.last_activity, candidate.id.deciseconds
@@ -223,7 +223,7 @@ def near(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _phrases(title: str, count: int) -> set[str]:
-    """A title, and every run of `count` words in it."""
+    """Return a title, and every run of `count` words in it."""
     words = title.split()
     runs = {" ".join(words[start : start + count]) for start in range(len(words) - count + 1)}
     return {title, *runs}
@@ -291,7 +291,7 @@ class UnknownTargetError(UsageError):
 def choose(
     asker: Asker, target: str, workspace: Workspace | EphemeralWorkspace, session: Session, *, archived: bool = False
 ) -> ConversationInfo:
-    """The one conversation that `target` means; `archived`: among those, where it is not named by its id.
+    """Return the one conversation that `target` means; `archived`: among those, where it is not named by its id.
 
     Raises:
         UsageError: it means none, or several where nobody can pick one.
@@ -333,7 +333,7 @@ def choose_all(
     *,
     archived: bool = False,
 ) -> list[ConversationInfo]:
-    """The conversations that `targets` mean, each once, in their order. See `choose`."""
+    """Return the conversations that `targets` mean, each once, in their order. See `choose`."""
     chosen = [choose(asker, target, workspace, session, archived=archived) for target in targets]
     return list({info.id: info for info in chosen}.values())
 
@@ -341,7 +341,7 @@ def choose_all(
 def identify(
     target: str, workspace: Workspace | EphemeralWorkspace, session: Session, *, without: ConversationId | None = None
 ) -> ConversationId:
-    """The id of the conversation that `target` means, where nobody is asked. `without` is not the one used last.
+    """Return the id of the conversation that `target` means, where nobody is asked. `without` is not the one used last.
 
     Raises:
         UsageError: it means none, or several.
@@ -353,7 +353,7 @@ def identify(
 
 
 def choose_other(asker: Asker, workspace: Workspace | EphemeralWorkspace, session: Session) -> ConversationInfo:
-    """The conversation that was active before in this session; a person picks one where there is none.
+    """Return the conversation that was active before in this session; a person picks one where there is none.
 
     Raises:
         UsageError: there is none, and nobody can pick one.
@@ -406,7 +406,7 @@ class _Chooser:
         self._infos: dict[ConversationId, ConversationInfo] = {}
 
     def found(self, text: str) -> ConversationInfo | _Several:
-        """The conversation, or those of which a person has to pick one.
+        """Return the conversation, or those of which a person has to pick one.
 
         Raises:
             UsageError: there is none, or nobody can pick one.
@@ -421,7 +421,7 @@ class _Chooser:
                 return self._last()
             case Picked(text=typed):
                 return self._picked(text, typed)
-            case Identified() | Labelled() | Titled():
+            case Identified() | Labeled() | Titled():
                 return self._named(text, target)
             case _:
                 assert_never(target)
@@ -447,7 +447,7 @@ class _Chooser:
         return _Several(rest, several.text)
 
     def offer(self, several: _Several) -> Offer:
-        """A list for the picker."""
+        """Return a list for the picker."""
         from time import time
 
         from jp.workspace.store import last_request
@@ -472,12 +472,12 @@ class _Chooser:
         return self._session.previous(without=others)
 
     def _listed(self) -> list[Candidate]:
-        """All conversations, oldest first."""
+        """Return all conversations, oldest first."""
         self._infos = {info.id: info for info in self._workspace.conversations()}
         return [_candidate(info) for info in self._infos.values()]
 
     def _choices(self) -> list[Candidate]:
-        """Those that a target may mean which does not name an id."""
+        """Return those that a target may mean which does not name an id."""
         return [candidate for candidate in self._listed() if candidate.is_archived == self._archived]
 
     def _active(self) -> ConversationInfo:
@@ -533,11 +533,11 @@ class _Chooser:
             which = "that is not archived" if self._archived else "that is archived"
             names = _names(others)
             return UnknownTargetError(message, hint=f"one {which} does: {names}; name it by its id")
-        wanted = target.label if isinstance(target, Labelled) else text
+        wanted = target.label if isinstance(target, Labeled) else text
         if isinstance(target, Identified) or wanted.startswith(_PREFIX):
             return UnknownTargetError(message, hint=f"ids look like 'jp-c17800836875'; {_LIST}")
         choices = [candidate for candidate in candidates if candidate.is_archived == self._archived]
-        alike = [] if isinstance(target, Labelled) else near(wanted, choices)
+        alike = [] if isinstance(target, Labeled) else near(wanted, choices)
         meant = " or ".join(f"{candidate.title!r} ({candidate.id})" for candidate in alike)
         return UnknownTargetError(message, hint=f"did you mean {meant}?" if meant else _LIST)
 
@@ -573,7 +573,7 @@ def _ambiguous(text: str, found: Sequence[Candidate]) -> UsageError:
 
 
 def _names(found: Sequence[Candidate]) -> str:
-    """Those that were used last: id, title and age of each."""
+    """Return those that were used last: id, title and age of each."""
     from time import time
 
     from jp.app.values import ago

@@ -1,4 +1,4 @@
-"""The tools of the configuration in effect, or of a conversation's, asked of servers anew."""
+"""The tools of the configuration in effect, or of a conversation's, asked of servers again."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.conversations import read_conversation
-from jp.app.options import Options
-from jp.app.places import AnyWorkspace, base_directory, open_workspace
-from jp.app.query.attachments import Schemes
+from jp.app.options import AnyWorkspace, Options, base_directory, open_workspace
+from jp.app.query.attachments import AttachmentSchemes
 from jp.app.settings import read_sources, require_tool
 from jp.config.entries import ToolConfig
 from jp.config.layers import Resolved
@@ -66,7 +65,7 @@ class ReadStream(msgspec.Struct, frozen=True):
     loader: Loader
 
     def load(self, carrier: C, /) -> C:
-        """The carrier with its content inline."""
+        """Return the carrier with its content inline."""
         return self.loader.load(carrier)
 
 
@@ -78,7 +77,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
     info: ConversationInfo | None
     stream: ReadStream
     resolved: Resolved
-    schemes: Schemes
+    schemes: AttachmentSchemes
 
     @property
     def root(self) -> Path:
@@ -90,7 +89,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         return self.workspace.user_data / "cache"
 
     def toolset(self) -> Toolset:
-        """The tools. Those of MCP servers as far as it is remembered what these have: none is started.
+        """Return the tools. Those of MCP servers as far as it is remembered what these have: none is started.
 
         Raises:
             ConfigurationError: a tool is on a server that there is not.
@@ -98,7 +97,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         return self._toolset(self.schemes.servers.remembered(self.resolved.config))
 
     def strange_servers(self) -> list[str]:
-        """The servers from which tools are declared and of which nothing is remembered."""
+        """Return the servers from which tools are declared and of which nothing is remembered."""
         config = self.resolved.config
         if not config.providers.mcp:
             return []
@@ -110,7 +109,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
         return [name for name in declared if cache.read(fingerprint(servers[name], self.root)) is None]
 
     async def refreshed(self) -> tuple[Toolset, list[JpError]]:
-        """The tools, after every server was asked for its own, and why servers did not answer.
+        """Return the tools, after every server was asked for its own, and why servers did not answer.
 
         Raises:
             ConfigurationError: a tool is on a server that there is not.
@@ -121,7 +120,7 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
 
     @asynccontextmanager
     async def opened(self, name: str) -> AsyncGenerator[Toolset]:
-        """The tools, of which `name` can be run: what that takes runs until the context is left.
+        """Yield the tools, of which `name` can be run: what that takes runs until the context is left.
 
         Raises:
             JpError: its server does not start.
@@ -134,21 +133,21 @@ class ReadTools(msgspec.Struct, frozen=True, kw_only=True):
             yield toolset
 
     def _toolset(self, config: AppConfig) -> Toolset:
-        from jp.app.query.tools import Standing
+        from jp.app.query.tools import BuiltinTools
         from jp.app.toolset import Toolset
 
-        standing = Standing(self.schemes, config, None, (), is_structured=False)
+        builtin = BuiltinTools(self.schemes, config, None, (), is_structured=False)
         return Toolset(
             config,
             cache_directory=self._cache,
-            standing=partial(standing.makers, _NO_MODEL),
+            automatic=partial(builtin.factories, _NO_MODEL),
             servers=self.schemes.servers.tools,
             root=self.workspace.root,
         )
 
 
 def _only_for(name: str, config: AppConfig) -> AppConfig:
-    """The configuration without the tools of servers that cannot have `name`."""
+    """Return the configuration without the tools of servers that cannot have `name`."""
     from jp.tool.mcp import groups_of, member_of
 
     tools = config.conversation.tools
@@ -177,7 +176,7 @@ def read_tools(options: Options, target: str | None) -> ReadTools:
         read = read_conversation(options, target)
         workspace, resolved = read.workspace, read.resolved
         info, stream = read.info, ReadStream(read.entries, read.loader)
-    schemes = Schemes(workspace, options, info)
+    schemes = AttachmentSchemes(workspace, options, info)
     schemes.distrust(resolved)
     return ReadTools(
         options=options,

@@ -142,19 +142,19 @@ BUILT_IN: Mapping[str, Callable[[], Tool]] = {
 """A function that imports and makes the tool, for each that is off until it is enabled."""
 
 STANDING_TOOLS = tuple(sorted(toolbox.AUTOMATIC))
-"""The names of those that a request offers by itself where they are of use."""
+"""The names of those that a request offers automatically where they are of use."""
 
 
 _UNSET = ToolConfig()
 _NAMES = frozenset({*BUILT_IN, *AUTOMATIC})
 
 Making = Callable[[], "Tool"]
-Standing = Callable[[Collection[str]], Mapping[str, Making]]
+AutomaticTools = Callable[[Collection[str]], Mapping[str, Making]]
 """The makers of those of `STANDING` that are of use to a conversation which is offered tools of these other names."""
 
 
-def _standing_settings(name: str, own: ToolConfig) -> ToolConfig:
-    """The settings of a tool that is offered by itself: its rules follow those that the configuration has for it."""
+def _automatic_settings(name: str, own: ToolConfig) -> ToolConfig:
+    """Return the settings of a tool that is offered automatically: its rules follow the configured ones."""
     usual = AUTOMATIC_SETTINGS[name]
     return replace(settings_over(usual, own), rules=(*own.rules, *usual.rules))
 
@@ -162,10 +162,12 @@ def _standing_settings(name: str, own: ToolConfig) -> ToolConfig:
 class Toolset:
     """The tools of a configuration, by name. Nothing of them is imported before it is asked for.
 
-    `cache_directory` is where what other packages provide is remembered, None for nowhere. `standing` is of the
-    conversation for which they are: without one, none is offered by itself. `servers` are the tools of MCP servers by
-    their names, where `config` has them all; without it, only the configuration says what there is, and none is made.
-    `root` is the workspace's, of whose id local tools are told.
+    Args:
+        config: the configuration.
+        cache_directory: remembers what other packages provide; None for nowhere.
+        automatic: makes the tools that are offered automatically in a conversation; None offers none.
+        servers: the tools of MCP servers by their names, where `config` has them all; None makes none of them.
+        root: the workspace, whose id local tools get.
     """
 
     def __init__(
@@ -173,18 +175,18 @@ class Toolset:
         config: AppConfig,
         *,
         cache_directory: Path | None = None,
-        standing: Standing | None = None,
+        automatic: AutomaticTools | None = None,
         servers: Mapping[str, Tool] | None = None,
         root: Path | None = None,
     ) -> None:
         self._config = config
         self._cache_directory = cache_directory
-        self._standing = standing
+        self._automatic = automatic
         self._servers = servers
         self._root = root
         self._tools: dict[str, Tool] = {}
         named = config.conversation.tools
-        over = {name: _standing_settings(name, named.get(name, _UNSET)) for name in AUTOMATIC}
+        over = {name: _automatic_settings(name, named.get(name, _UNSET)) for name in AUTOMATIC}
         self.settings: Mapping[str, ToolConfig] = {**named, **over}
 
     @cached_property
@@ -266,7 +268,7 @@ class Toolset:
         )
 
     def tool(self, name: str) -> Tool:
-        """The tool of that name.
+        """Return the tool of that name.
 
         Raises:
             ConfigurationError: there is none, it does not load, or it has no use here.
@@ -276,7 +278,7 @@ class Toolset:
         return self._tools[name]
 
     def configured(self, name: str) -> ConfiguredTool:
-        """The tool of that name with its settings.
+        """Return the tool of that name with its settings.
 
         Raises:
             ConfigurationError: see `tool`.
@@ -287,7 +289,7 @@ class Toolset:
         return ConfiguredTool(tool=self.tool(name), settings=settings_of(name, self.settings))
 
     def toolbox(self) -> Toolbox:
-        """The tools that the model is offered, sorted by name.
+        """Return the tools that the model is offered, sorted by name.
 
         Raises:
             ConfigurationError: the configuration names one that there is not, or one cannot be offered.
@@ -338,7 +340,7 @@ class Toolset:
         return make()
 
     def _makers(self, others: Collection[str]) -> Mapping[str, Making]:
-        return {} if self._standing is None else self._standing(others)
+        return {} if self._automatic is None else self._automatic(others)
 
     def unknown(self, name: str) -> ConfigurationError:
         """Return the error for a tool that the configuration names and that does not exist."""

@@ -1,8 +1,14 @@
-"""Durations, times, money, turns and titles as people write and read them. Pure."""
+"""Durations, times, money, turns, titles and standard input as people give and read them."""
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
 
 from jp.conversation.forking import TurnRange
 from jp.conversation.turns import prompt_tokens
@@ -43,7 +49,7 @@ _LONGEST_SECONDS = 100 * 365 * 86_400
 
 
 def end_of_life(duration: str, *, option: str) -> str:
-    """The moment that lies `duration` from now, as metadata have it.
+    """Return the moment that lies `duration` from now, as metadata have it.
 
     Raises:
         UsageError: it is no duration, or longer than a hundred years; it names `option`.
@@ -125,7 +131,7 @@ def cost_text(spending: Spending) -> str:
 
 
 def cost_sentence(spending: Spending) -> str:
-    """The same, and how much of it is not known."""
+    """Return the same, and how much of it is not known."""
     text = cost_text(spending)
     if not spending.unpriced or spending.unpriced == spending.cycles:
         return f"cost {text}" if text == "unknown" else text
@@ -133,7 +139,7 @@ def cost_sentence(spending: Spending) -> str:
 
 
 def given_title(text: str, *, option: str = "--title") -> str:
-    """The title that `text` is: in one line, without anything that steers a terminal.
+    """Return the title that `text` is: in one line, without anything that steers a terminal.
 
     Raises:
         UsageError: it has no words; the message names `option`.
@@ -144,3 +150,117 @@ def given_title(text: str, *, option: str = "--title") -> str:
     if not title:
         raise UsageError(f"{option}: a title has words in it", hint="`jp conversation edit --no-title` takes one away")
     return title
+
+
+Source = Literal["none", "pipe", "file", "terminal"]
+
+IDLE_SECS = 2.0
+MOST_BYTES = 10 * 1024 * 1024
+_CHUNK_BYTES = 64 * 1024
+_STDIN = 0
+
+
+class PipedText(msgspec.Struct, frozen=True, kw_only=True):
+    """Text that was piped in, without its last line break. `size` is in bytes, as they came.
+
+    `is_damaged` says that bytes which are not UTF-8 were replaced.
+    """
+
+    text: str
+    size: int
+    is_damaged: bool
+
+
+def choose_source(mode: int | None, *, is_terminal: bool, asked: bool, refused: bool) -> Source:
+    """Choose how standard input is to be read, from its `st_mode`, None where it is closed.
+
+    `asked` is `-` among the arguments, `refused` is `--no-stdin`.
+
+    Raises:
+        UsageError: both are given.
+    """
+    if asked and refused:
+        raise UsageError(
+            "'-' and --no-stdin exclude each other", hint="'-' reads standard input, --no-stdin leaves it alone"
+        )
+    if mode is None or refused:
+        return "none"
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+        return "pipe"
+    if stat.S_ISREG(mode):
+        return "file"
+    if not asked:
+        return "none"
+    return "terminal" if is_terminal else "file"
+
+
+def stdin_source(*, asked: bool, refused: bool) -> Source:
+    """Return the way to read this process's standard input; see `choose_source`."""
+    try:
+        mode = os.fstat(_STDIN).st_mode
+    except OSError:
+        mode = None
+    return choose_source(mode, is_terminal=os.isatty(_STDIN), asked=asked, refused=refused)
+
+
+async def read_piped(
+    source: Source,
+    *,
+    on_idle: Callable[[], object],
+    idle_secs: float = IDLE_SECS,
+    most_bytes: int = MOST_BYTES,
+) -> PipedText | None:
+    """Read standard input to its end; None where there is nothing. Cancellation stops it.
+
+    `on_idle` is called once, where a pipe has brought nothing for `idle_secs`.
+
+    Raises:
+        UsageError: it holds more than `most_bytes`.
+        OSError: it cannot be read.
+    """
+    if source == "none":
+        return None
+    if source == "pipe":
+        await _notice_silence(on_idle, idle_secs)
+    content = bytearray()
+    while chunk := await _read_chunk(source):
+        content += chunk
+        if len(content) > most_bytes:
+            raise UsageError(f"more than {most_bytes:,} bytes are piped in", hint="attach a file, or pipe in less")
+    return decode(bytes(content)) if content else None
+
+
+def decode(content: bytes) -> PipedText:
+    """Return the bytes that were piped in, as text."""
+    try:
+        text = content.decode("utf-8-sig")
+        is_damaged = False
+    except UnicodeDecodeError:
+        text = content.decode("utf-8-sig", errors="replace")
+        is_damaged = True
+    return PipedText(text=text.removesuffix("\n").removesuffix("\r"), size=len(content), is_damaged=is_damaged)
+
+
+async def _notice_silence(on_idle: Callable[[], object], idle_secs: float) -> None:
+    from anyio import move_on_after, wait_readable
+
+    with move_on_after(idle_secs) as wait:
+        await wait_readable(_STDIN)
+    if wait.cancelled_caught:
+        on_idle()
+
+
+async def _read_chunk(source: Source) -> bytes:
+    """Return the next bytes, empty at the end. The descriptor stays blocking, because others share it."""
+    from anyio import wait_readable
+    from anyio.lowlevel import checkpoint
+
+    if source == "file":  # always readable, and epoll does not take it
+        await checkpoint()
+        return os.read(_STDIN, _CHUNK_BYTES)
+    while True:
+        await wait_readable(_STDIN)
+        try:
+            return os.read(_STDIN, _CHUNK_BYTES)
+        except BlockingIOError:  # somebody else who reads it was faster
+            continue

@@ -13,8 +13,8 @@ from jp.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from jp.app.conversations import HeldConversation
-    from jp.app.query.attachments import Schemes
+    from jp.app.conversations import OpenConversation
+    from jp.app.query.attachments import AttachmentSchemes
     from jp.conversation.resource import Resource
 
 T = TypeVar("T")
@@ -48,17 +48,17 @@ def add(
         jp attachment add gh:pull/12 'jp-c17800836875?u,a:..'
     """
     from jp.app.attachments import declared_in, expectations
-    from jp.app.conversations import hold_conversation
-    from jp.app.query.attachments import Schemes
+    from jp.app.conversations import open_conversation
+    from jp.app.query.attachments import AttachmentSchemes
 
     require_persistence(options, "jp attachment")
-    with hold_conversation(options, target) as held:
-        given = Schemes(held.workspace, options).typed(uris)
+    with open_conversation(options, target) as held:
+        given = AttachmentSchemes(held.workspace, options).typed(uris)
         declared = held.resolved.config.conversation.attachments
         attachments = tuple(dict.fromkeys((*declared, *(declaration.text for declaration in given))))
         _write(options, held, attachments)
     whole = declared_in(held.resolved, options, held.workspace, held.info, texts=attachments)
-    schemes = Schemes(held.workspace, options, held.info)
+    schemes = AttachmentSchemes(held.workspace, options, held.info)
     sentences, code = _interruptible(schemes, expectations, given, whole, schemes, held.log.entries)
     for sentence in sentences or ():
         options.notice(sentence)
@@ -81,13 +81,13 @@ def remove(
         jp attachment rm main '!*.lock'
     """
     from jp.app.attachments import find_declared
-    from jp.app.conversations import hold_conversation
-    from jp.app.query.attachments import Schemes
+    from jp.app.conversations import open_conversation
+    from jp.app.query.attachments import AttachmentSchemes
 
     require_persistence(options, "jp attachment")
-    with hold_conversation(options, target) as held:
+    with open_conversation(options, target) as held:
         declared = held.resolved.config.conversation.attachments
-        gone = find_declared(uris, declared, Schemes(held.workspace, options, held.info))
+        gone = find_declared(uris, declared, AttachmentSchemes(held.workspace, options, held.info))
         attachments = tuple(text for text in declared if text not in gone)
         _write(options, held, attachments)
     for text, is_part in gone.items():
@@ -117,12 +117,12 @@ def ls(
 
     from jp.app.attachments import as_value, declared_in, standings, table
     from jp.app.conversations import read_conversation
-    from jp.app.query.attachments import Schemes
+    from jp.app.query.attachments import AttachmentSchemes
     from jp.cli.output import print_result
 
     read = read_conversation(options, target, optional=True)
     declared = declared_in(read.resolved, options, read.workspace, read.info)
-    schemes = Schemes(read.workspace, options, read.info)
+    schemes = AttachmentSchemes(read.workspace, options, read.info)
     schemes.servers.configure(read.resolved.config)
     found, code = _interruptible(schemes, partial(standings, reaches_out=check), declared, schemes, read.entries)
     if found is None:
@@ -147,11 +147,11 @@ def print_content(
         jp attachment print src/main.py
     """
     from jp.app.conversations import read_conversation
-    from jp.app.query.attachments import Schemes, resolve_now
+    from jp.app.query.attachments import AttachmentSchemes, resolve_now
     from jp.cli.output import print_result
 
     read = read_conversation(options, target, optional=True)
-    schemes = Schemes(read.workspace, options, read.info)
+    schemes = AttachmentSchemes(read.workspace, options, read.info)
     config = read.resolved.config.conversation
     schemes.distrust(read.resolved)
     declared = schemes.typed(uris) if uris else schemes.configured(config.attachments)
@@ -168,7 +168,7 @@ def print_content(
 
 
 def _interruptible(
-    schemes: Schemes, work: Callable[[Unpack[Arguments]], Awaitable[T]], *arguments: *Arguments
+    schemes: AttachmentSchemes, work: Callable[[Unpack[Arguments]], Awaitable[T]], *arguments: *Arguments
 ) -> tuple[T | None, ExitCode | None]:
     """Return the result of `work`, or the exit code of its interruption. MCP servers that it needs run until then."""
     import anyio
@@ -185,7 +185,7 @@ def _interruptible(
     return anyio.run(run)
 
 
-def _write(options: GlobalOptions, held: HeldConversation, attachments: Sequence[str]) -> None:
+def _write(options: GlobalOptions, held: OpenConversation, attachments: Sequence[str]) -> None:
     """Have the conversation declare `attachments`, and nothing else."""
     from jp.app.settings import accept_own
     from jp.config.sources import delta, flag_layer
@@ -200,7 +200,7 @@ def _write(options: GlobalOptions, held: HeldConversation, attachments: Sequence
         held.log.append(ConfigDelta(delta=difference))
 
 
-def _print_declared(options: GlobalOptions, held: HeldConversation, attachments: Sequence[str]) -> None:
+def _print_declared(options: GlobalOptions, held: OpenConversation, attachments: Sequence[str]) -> None:
     from jp.cli.output import print_result
 
     value = {"id": held.info.id, "attachments": list(attachments)}

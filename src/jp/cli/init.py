@@ -45,7 +45,7 @@ def init(
         jp init --model ollama/qwen3.5:9b
         jp init --yes
     """
-    from jp.app.places import current_directory
+    from jp.app.options import current_directory
     from jp.cli.output import print_result
     from jp.config.files import FILE_NAME
     from jp.provider.registry import parse_model_id
@@ -80,7 +80,7 @@ def _set_model(options: GlobalOptions, root: Path, config: Path, model: str) -> 
     """Write the model, which its user need not trust; a configuration that came with the directory is not trusted."""
     from msgspec.structs import replace
 
-    from jp.app.places import open_workspace
+    from jp.app.options import open_workspace
     from jp.cli.config.set import is_trusted, refuse_link, trust_typed
     from jp.config.edit import set_in_file
 
@@ -138,7 +138,7 @@ def _standing_model(options: GlobalOptions, root: Path) -> str | None:
     """Return the model in effect in the workspace at `root`; None if none is set, or the settings are invalid."""
     from msgspec.structs import replace
 
-    from jp.app.places import open_workspace
+    from jp.app.options import open_workspace
     from jp.app.settings import read_sources
     from jp.errors import ConfigurationError
 
@@ -195,7 +195,7 @@ def _missing_key(model: str, settings: LlmConfig) -> list[str]:
 
 
 def _has_stored_key(provider: str) -> bool:
-    from jp.app.keys import UserKeys
+    from jp.app.models import UserKeys
     from jp.errors import JpError
 
     try:

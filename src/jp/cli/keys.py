@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jp.app.keys import UserKeys, open_key_storage
+from jp.app.models import UserKeys, open_key_storage
 from jp.cli.options import GlobalOptions, require_persistence
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _from_terminal(provider: str) -> str:
 def _from_stdin(options: GlobalOptions, provider: str) -> str:
     import anyio
 
-    from jp.app.stdin import read_piped, stdin_source
+    from jp.app.values import read_piped, stdin_source
     from jp.errors import UsageError
 
     source = stdin_source(asked=True, refused=False)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from jp.app.places import AnyWorkspace
+    from jp.app.options import AnyWorkspace
     from jp.config.layers import Ignored, Layer
     from jp.workspace.listing import ConversationInfo
 
@@ -24,7 +24,7 @@ def show(options: GlobalOptions) -> None:
     Examples:
         jp workspace show
     """
-    from jp.app.places import open_workspace
+    from jp.app.options import open_workspace
     from jp.app.settings import as_value, read_sources
     from jp.cli.output import print_result
 
@@ -77,7 +77,7 @@ def trust(
     """
     from msgspec.structs import replace
 
-    from jp.app.places import open_workspace
+    from jp.app.options import open_workspace
     from jp.app.settings import accept, as_value, read_sources
     from jp.cli.output import print_result
     from jp.errors import UsageError
@@ -109,7 +109,7 @@ def _conversation(
     options: GlobalOptions, target: str | None, workspace: AnyWorkspace
 ) -> tuple[ConversationInfo | None, Sequence[Layer]]:
     """Return the requested conversation, if any, and its layers."""
-    from jp.app.places import open_session
+    from jp.app.options import open_session
     from jp.app.settings import layers_of
     from jp.app.targets import choose
 
@@ -123,7 +123,7 @@ def _accepted_root(path: str, *, yes: bool) -> Path | None:
     """Return the root of the workspace at `path`, whose owners are accepted; None if the person declines."""
     from pathlib import Path
 
-    from jp.app.places import current_directory
+    from jp.app.options import current_directory
     from jp.render.sanitize import escape_line
     from jp.workspace.layout import explicit_root, user_data_directory
     from jp.workspace.trust import accept_owners, foreign_owners, names_of

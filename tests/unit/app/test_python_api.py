@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from jp.app.forking import ForkRequest, fork
+from jp.app.fork import ForkRequest, fork
 from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments
 from jp.app.query.run import QueryReport, prepare, run

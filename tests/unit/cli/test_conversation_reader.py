@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.app.query.other_conversations import WorkspaceConversations
+from jp.app.query.attachments import WorkspaceConversations
 from jp.conversation.entries import ChatRequest, ChatResponse, TurnStart
 from jp.conversation.resource import Resource
 from jp.conversation.turns import turns_of

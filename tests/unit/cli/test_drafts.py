@@ -9,7 +9,7 @@ import pytest
 
 from disk_faults import error, failing_disk
 from jp.app.drafts import Draft, discard_drafts, drafts_directory, open_draft
-from jp.app.stdin import MOST_BYTES
+from jp.app.values import MOST_BYTES
 from jp.errors import StorageError, UsageError
 from jp.workspace.retention import EphemeralWorkspace
 from jp.workspace.workspace import find_workspace

@@ -8,8 +8,8 @@ import anyio
 import pytest
 from anyio.abc import Process
 
-from jp.app import editor
-from jp.app.editor import Editor, find_editor
+from jp.app import drafts
+from jp.app.drafts import Editor, find_editor
 from jp.config.model import EditorConfig
 from jp.errors import ConfigurationError
 
@@ -49,14 +49,14 @@ def test_a_command_that_no_shell_could_read_is_refused() -> None:
 
 
 def test_an_editor_that_will_not_end_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(editor, "_PATIENCE_SECS", 0.01)
+    monkeypatch.setattr(drafts, "_PATIENCE_SECS", 0.01)
     os.mkfifo(tmp_path / "ready")
     script = 'trap "" TERM; : >ready; while :; do read -r x <ready; done'
 
     async def run() -> Process:
         process = await anyio.open_process(["sh", "-c", script], cwd=tmp_path, stdin=None, stdout=None, stderr=None)
         await anyio.to_thread.run_sync((tmp_path / "ready").read_bytes)
-        await editor.end(process)
+        await drafts.end(process)
         return process
 
     assert anyio.run(run).returncode == -signal.SIGKILL

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jp.app.estimates import Known, known_of, learn
+from jp.app.estimates import KnownError, known_error, learn
 from jp.turn.measuring import Measured
 
 
@@ -17,18 +17,18 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_nothing_is_known_of_a_model_that_never_answered() -> None:
-    assert known_of("p/m") == Known(ratio=1.0, answers=0)
+    assert known_error("p/m") == KnownError(ratio=1.0, answers=0)
 
 
 def test_every_answer_teaches_and_newer_ones_count_more() -> None:
     learn("p", [Measured("m", 1000, 1500)])
-    assert known_of("p/m") == Known(ratio=1.5, answers=1)
+    assert known_error("p/m") == KnownError(ratio=1.5, answers=1)
 
     learn("p", [Measured("m", 1000, 1000), Measured("other", 1000, 1200)])
-    assert known_of("p/m").answers == 2
-    assert known_of("p/m").ratio == pytest.approx(1.35)
-    assert known_of("p/other") == Known(ratio=1.2, answers=1)
-    assert known_of("q/m").answers == 0
+    assert known_error("p/m").answers == 2
+    assert known_error("p/m").ratio == pytest.approx(1.35)
+    assert known_error("p/other") == KnownError(ratio=1.2, answers=1)
+    assert known_error("q/m").answers == 0
 
 
 def test_tiny_requests_teach_nothing(path: Path) -> None:
@@ -46,7 +46,7 @@ def test_nothing_is_written_where_there_is_no_news(path: Path) -> None:
     assert (path.stat().st_mtime_ns, path.read_bytes()) == written
 
     learn("p", [Measured("m", 1000, 1600)])
-    assert known_of("p/m").answers == 4
+    assert known_error("p/m").answers == 4
     assert [entry.name for entry in path.parent.iterdir()] == ["estimates.json"]
 
 
@@ -58,29 +58,29 @@ def test_a_file_that_cannot_be_read_is_as_good_as_none(content: bytes, path: Pat
     path.parent.mkdir()
     path.write_bytes(content)
 
-    assert known_of("p/m") == Known()
+    assert known_error("p/m") == KnownError()
     learn("p", [Measured("m", 1000, 1500)])
-    assert known_of("p/m") == Known(ratio=1.5, answers=1)
+    assert known_error("p/m") == KnownError(ratio=1.5, answers=1)
 
 
 def test_a_ratio_that_somebody_wrote_stays_within_bounds(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b'{"version":1,"models":{"p/m":{"ratio":900.0,"answers":3}}}')
 
-    assert known_of("p/m") == Known(ratio=2.0, answers=3)
+    assert known_error("p/m") == KnownError(ratio=2.0, answers=3)
 
 
 def test_it_never_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "jp").write_text("a file where a directory should be", encoding="utf-8")
 
     learn("p", [Measured("m", 1000, 1500)])
-    assert known_of("p/m") == Known()
+    assert known_error("p/m") == KnownError()
 
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.delenv("HOME")
     monkeypatch.setattr("os.path.expanduser", str)  # the system knows no home either
     learn("p", [Measured("m", 1000, 1500)])
-    assert known_of("p/m") == Known()
+    assert known_error("p/m") == KnownError()
 
 
 def test_the_models_that_were_learned_last_are_kept(path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.app.stdin import PipedText, Source, choose_source, compose_query, decode, read_piped, stdin_source
+from jp.app.values import PipedText, Source, choose_source, decode, read_piped, stdin_source
 from jp.errors import UsageError
 
 PIPE = stat.S_IFIFO
@@ -61,22 +61,6 @@ def test_asking_for_it_and_leaving_it_alone_exclude_each_other() -> None:
 )
 def test_bytes_become_text_without_their_last_line_break(content: bytes, expected: PipedText) -> None:
     assert decode(content) == expected
-
-
-@pytest.mark.parametrize(
-    ("typed", "piped", "text"),
-    [
-        (["what", "is", "this?"], "text", "what is this?\n\ntext"),
-        (["what?", "-"], "text", "what?\n\ntext"),
-        (["what?"], None, "what?"),
-        (["what?"], " \n", "what?"),
-        ([], "text", "text"),
-        (["-"], None, ""),
-        ([], None, ""),
-    ],
-)
-def test_a_query_is_what_was_typed_then_what_was_piped_in(typed: list[str], piped: str | None, text: str) -> None:
-    assert compose_query(typed, piped) == text
 
 
 @pytest.fixture

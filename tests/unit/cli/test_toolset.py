@@ -117,7 +117,7 @@ def test_what_a_conversation_has_use_for_is_offered_by_itself_beside_the_others_
 
     def offered(**tools: ToolConfig) -> dict[str, ToolConfig]:
         config = AppConfig(conversation=ConversationConfig(tools=tools))
-        return {name: tool.settings for name, tool in Toolset(config, standing=standing).toolbox().items()}
+        return {name: tool.settings for name, tool in Toolset(config, automatic=standing).toolbox().items()}
 
     everything = offered(greet=GREET, **{"*": ToolConfig(run="skip")})
     assert list(everything) == ["greet", "recall", "refresh_resource"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from jp.app.recalled import LogAddresses
+from jp.app.query.sources import LogAddresses
 from jp.compaction.log_contents import handles_of
 from jp.compaction.projection import project
 from jp.compaction.status_lines import StatusLines

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from doubles import InlineStream
-from jp.app.recalled import LogAddresses, RecalledContents
+from jp.app.query.sources import LogAddresses, RecalledContents
 from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
 from jp.context.markers import checksum_of

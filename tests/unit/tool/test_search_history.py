@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from doubles import C, InlineStream
-from jp.app.recalled import IndexedHistory, RecalledContents
+from jp.app.query.sources import IndexedHistory, RecalledContents
 from jp.config.entries import ToolConfig
 from jp.conversation.entries import (
     ChatRequest,

@@ -8,10 +8,10 @@ from time import time
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.compaction.applying import Made, Proposals, append, make
-from jp.app.compaction.order import Order, PolicyFlags, RangeFlags, SummaryOrder, order_of
+from jp.app.compaction.order import CompactionOrder, PolicyFlags, RangeFlags, SummaryOrder, order_of
+from jp.app.compaction.overlays import CompactionResult, Proposals, append, make
 from jp.app.compaction.preview import Preview, Previewer
-from jp.app.conversations import HeldConversation, ReadConversation, hold_conversation, read_conversation
+from jp.app.conversations import OpenConversation, ReadConversation, open_conversation, read_conversation
 from jp.app.options import Options
 from jp.app.settings import require_trust, tell_ignored
 from jp.app.values import parse_turns
@@ -65,20 +65,20 @@ def plan_compaction(options: Options, target: str, request: CompactionRequest) -
     return PlannedCompaction(conversation=read, preview=previewer.preview(order, previewer.plan(order)))
 
 
-async def compact(options: Options, target: str, request: CompactionRequest) -> Made:
+async def compact(options: Options, target: str, request: CompactionRequest) -> CompactionResult:
     """Compact the conversation `target`, and return what was written; nothing where nothing would be saved.
 
     Raises:
         JpError: it could not be done; nothing was written.
     """
-    with hold_conversation(options, target) as held:
+    with open_conversation(options, target) as held:
         made = await make_compaction(options, held, request)
         if made.overlays:
             append(held.log, made.overlays)
         return made
 
 
-async def make_compaction(options: Options, held: HeldConversation, request: CompactionRequest) -> Made:
+async def make_compaction(options: Options, held: OpenConversation, request: CompactionRequest) -> CompactionResult:
     """Return the overlays that `request` asks for, ready to be written; a summary is asked of a model.
 
     Raises:
@@ -98,7 +98,7 @@ async def make_compaction(options: Options, held: HeldConversation, request: Com
     return await make(previewer, plan, order, workspace=held.workspace, notice=options.notice)
 
 
-def undo_compactions(held: HeldConversation, which: str) -> list[Compaction]:
+def undo_compactions(held: OpenConversation, which: str) -> list[Compaction]:
     """Undo `all` compactions in force, or one by its number from 1, and return them.
 
     Raises:
@@ -129,7 +129,7 @@ def chosen_compactions(entries: Sequence[AnyEntry], which: str) -> list[Compacti
     return [one for one in found if one is chosen or (chosen.source == one.source == "auto" and one.at == chosen.at)]
 
 
-def order_for(config: AppConfig, request: CompactionRequest, entries: Sequence[AnyEntry]) -> Order:
+def order_for(config: AppConfig, request: CompactionRequest, entries: Sequence[AnyEntry]) -> CompactionOrder:
     """Return what `request` comes to under the configuration.
 
     Raises:
@@ -160,6 +160,6 @@ def order_for(config: AppConfig, request: CompactionRequest, entries: Sequence[A
     return order
 
 
-def proposals_of(held: HeldConversation) -> Proposals:
+def proposals_of(held: OpenConversation) -> Proposals:
     """Return the proposals of the user that nobody has accepted yet."""
     return Proposals(held.workspace.user_data / "proposals")

@@ -34,7 +34,7 @@ _WHOLE = 100
 
 
 def parse_bound(text: str, *, option: str) -> Bound:
-    """A bound of a range of turns. Numbers are turns, from 0 on; negative ones count back from the last.
+    """Return a bound of a range of turns. Numbers are turns, from 0 on; negative ones count back from the last.
 
     Raises:
         UsageError: it is none; it names `option`.
@@ -57,7 +57,7 @@ def parse_bound(text: str, *, option: str) -> Bound:
 
 
 def parse_turn_bounds(text: str, *, option: str) -> tuple[Bound, Bound]:
-    """`3`, `2..5`, `2..`, `..-2`: from one turn to another.
+    """Return `3`, `2..5`, `2..`, `..-2`: from one turn to another.
 
     Raises:
         UsageError: it is none; it names `option`.
@@ -135,7 +135,7 @@ def configured_budget(value: int | str, *, key: str) -> Budget:
 
 
 def configured_keep(value: int | str, *, key: str) -> Keep:
-    """The same from the configuration.
+    """Return the same from the configuration.
 
     Raises:
         ConfigurationError: it is none; it names `key`.
@@ -147,14 +147,14 @@ def configured_keep(value: int | str, *, key: str) -> Keep:
 
 
 def _seconds(text: str, option: str) -> float:
-    """A duration, which has to have a unit: without one a number is turns."""
+    """Return a duration, which has to have a unit: without one a number is turns."""
     if text[-1:].isdigit():
         raise UsageError(f"{option} cannot be {text!r}", hint="a duration has a unit, such as 90s")
     return parse_duration(text, option=option)
 
 
 def _turn(number: str, text: str, option: str) -> Bound:
-    """A turn of a range of turns, in which -1 is the last one as in all of them."""
+    """Return a turn of a range of turns, in which -1 is the last one as in all of them."""
     digits = number.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()) or number == "-0":
         hint = f"write N, A..B, A.. or ..B, such as {option} 2..5; -1 is the last turn"
@@ -207,7 +207,7 @@ class SummaryOrder(msgspec.Struct, frozen=True, kw_only=True):
     is_local: bool = False
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class CompactionOrder(msgspec.Struct, frozen=True, kw_only=True):
     """The changes to be made, and the turns they apply to. `name` is that of the profile, empty for options.
 
     With a `budget`, only as much as it takes to reach it; `is_firm` says that the newest turns are kept whatever it is.
@@ -229,7 +229,7 @@ def order_of(
     ranges: RangeFlags | None = None,
     model: str | None = None,
     budget: str | None = None,
-) -> Order:
+) -> CompactionOrder:
     """Return the order that options and configuration add up to.
 
     Raises:
@@ -244,7 +244,7 @@ def order_of(
     is_firm = ranges.keep_last is not None
     asked = None if budget is None else parse_budget(budget, option="--budget")
     if flags.are_given:
-        return Order(
+        return CompactionOrder(
             name="",
             wish=_flagged(flags),
             bounds=bounds,
@@ -258,7 +258,9 @@ def order_of(
     summary = SummaryOrder(model=model or found.summary.model, instructions=instructions)
     if asked is None and found.budget is not None:
         asked = configured_budget(found.budget, key=f"conversation.compaction.profiles.{name}.budget")
-    return Order(name=name, wish=wish_of(found), bounds=bounds, summary=summary, budget=asked, is_firm=is_firm)
+    return CompactionOrder(
+        name=name, wish=wish_of(found), bounds=bounds, summary=summary, budget=asked, is_firm=is_firm
+    )
 
 
 def bounds_of(config: CompactionConfig, flags: RangeFlags) -> RangeWish:

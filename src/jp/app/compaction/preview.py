@@ -9,7 +9,7 @@ from time import time
 import msgspec
 from msgspec.structs import asdict
 
-from jp.app.compaction.order import Order, order_of
+from jp.app.compaction.order import CompactionOrder, order_of
 from jp.app.compaction.summarizer import (
     LARGE_WINDOW,
     SHORTEST_ACCOUNT,
@@ -21,7 +21,7 @@ from jp.app.compaction.summarizer import (
     texts_of,
     window_of,
 )
-from jp.app.estimates import known_of
+from jp.app.estimates import known_error
 from jp.app.models import details_of
 from jp.compaction.budgeting import Budgeting
 from jp.compaction.fact_lines import FactLines
@@ -57,7 +57,7 @@ from jp.turn.sent import sent_requests, settings_of
 
 
 class Tokens(msgspec.Struct, frozen=True, kw_only=True):
-    """The tokens of a request, none of them left out where it is 0."""
+    """The tokens of a request, with those that are 0."""
 
     input: int
     output: int
@@ -165,7 +165,7 @@ class SummaryPreview(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
 
 
-class ReasoningLost(msgspec.Struct, frozen=True, kw_only=True):
+class LostReasoning(msgspec.Struct, frozen=True, kw_only=True):
     """Reasoning that is sent now and would not be, because its vendor takes it only behind an unchanged prefix.
 
     `tokens` are those that the model took for it, as far as its vendor reported them, else about those of its text.
@@ -191,11 +191,11 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
     cost: EditCost | None
     is_warm: bool
     budget: int | None = None
-    reasoning_lost: ReasoningLost = ReasoningLost()
+    reasoning_lost: LostReasoning = LostReasoning()
 
     @property
     def changed_from(self) -> int | None:
-        """The turn from which on the provider reads anew what it had in its cache."""
+        """The turn from which on the provider reads again what it had in its cache."""
         told = None if self.summary is None else self.summary.turns.first
         return min((turn for turn in (self.effect.changed_from, told) if turn is not None), default=None)
 
@@ -206,7 +206,7 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def conversation_model(entries: Sequence[AnyEntry], config: AppConfig) -> ModelId:
-    """The model that answered last, else the one that is configured; without one that is known, one without a name."""
+    """Return the model that answered last, else the configured one; one without a name where none is known."""
     from jp.provider.registry import parse_model_id
 
     context = context_in_force(entries)
@@ -216,7 +216,7 @@ def conversation_model(entries: Sequence[AnyEntry], config: AppConfig) -> ModelI
     try:
         return ModelId("", "") if name is None else parse_model_id(name, config.providers.llm)
     except ConfigurationError:
-        # Leaving things out needs no model, whatever a conversation from elsewhere calls its own.
+        # Hiding needs no model, whatever a conversation from elsewhere calls its own.
         return ModelId("", "")
 
 
@@ -243,9 +243,9 @@ class Previewer:
         self.model = model or conversation_model(entries, config)
         self.planner = Planner(entries, FactLines(), config.conversation.tools, now=now, load=texts_of(loader))
         self._ratio = self._measured_ratio()
-        self._chooser: tuple[Order, Budgeting] | None = None
+        self._chooser: tuple[CompactionOrder, Budgeting] | None = None
 
-    def plan(self, order: Order) -> Plan:
+    def plan(self, order: CompactionOrder) -> Plan:
         """Return what `order` comes to, without a summary where none could be shorter.
 
         A local summary is written here: it is an overlay like the mechanical ones.
@@ -259,13 +259,13 @@ class Previewer:
                 return found
         return self._planned(order, with_summary=False)
 
-    def _planned(self, order: Order, *, with_summary: bool = True) -> Plan:
+    def _planned(self, order: CompactionOrder, *, with_summary: bool = True) -> Plan:
         if order.budget is not None:
             return self._budgeting(order).plan(with_summary=with_summary)
         wish = order.wish if with_summary else msgspec.structs.replace(order.wish, summary=False)
         return self.planner.plan(wish, order.bounds)
 
-    def _budgeting(self, order: Order) -> Budgeting:
+    def _budgeting(self, order: CompactionOrder) -> Budgeting:
         """Return what chooses for `order`, which estimates the view only once."""
         if self._chooser is None or self._chooser[0] != order:
             room = int((self.budget_of(order) or 0) / self._ratio)
@@ -280,26 +280,26 @@ class Previewer:
         learned = Calibration()
         if last is not None and last.model == name:
             learned = calibrate(learned, name, estimated=last.estimated, reported=last.reported)
-        return learned.ratios.get(name) or known_of(name).ratio
+        return learned.ratios.get(name) or known_error(name).ratio
 
-    def settled(self, order: Order, plan: Plan, summary: Compaction) -> tuple[Compaction, ...]:
+    def settled(self, order: CompactionOrder, plan: Plan, summary: Compaction) -> tuple[Compaction, ...]:
         """Return the overlays of `plan` with its summary, which is written; what it leaves of a budget is spent."""
         if order.budget is None:
             return (*plan.overlays, summary)
         return self._budgeting(order).settle(summary)
 
-    def summary_limit(self, order: Order, turns: Range) -> int:
+    def summary_limit(self, order: CompactionOrder, turns: Range) -> int:
         """Return the tokens that a summary of `turns` may have: what the budget of `order` leaves to it, too."""
         limit = limit_of(self.config, self.model)
         if order.budget is None:
             return limit
         return min(limit, self._budgeting(order).summary_room(turns))
 
-    def budget_of(self, order: Order) -> int | None:
+    def budget_of(self, order: CompactionOrder) -> int | None:
         """Return the tokens that `order` allows the view, None where it names none."""
         return None if order.budget is None else order.budget.of(round(self.planner.tokens * self._ratio))
 
-    def _with_local_summary(self, order: Order, plan: Plan, turns: Range) -> Plan | None:
+    def _with_local_summary(self, order: CompactionOrder, plan: Plan, turns: Range) -> Plan | None:
         """Return `plan` with its summary made of the log, or None where it would be no shorter than its turns."""
         limit = self.summary_limit(order, turns)
         policy = local_summary(self.entries, turns, self.loader, limit=limit)
@@ -312,7 +312,7 @@ class Previewer:
             is_shorter = self.planner.size((*plan.overlays, summary)) < self.planner.size(plan.overlays)
         return Plan(overlays=self.settled(order, plan, summary)) if is_shorter else None
 
-    def preview(self, order: Order, plan: Plan) -> Preview:
+    def preview(self, order: CompactionOrder, plan: Plan) -> Preview:
         """Return the effects of `plan`."""
         effect = self.effect(plan.overlays)
         details = details_of(self.config, self.model)
@@ -347,11 +347,11 @@ class Previewer:
         """Return the size of the stream with `overlays` at its end, in tokens as the model counts them."""
         return _scaled(self.planner.effect(overlays), self._ratio)
 
-    def _summary(self, turns: Range, order: Order, limit: int) -> SummaryPreview:
+    def _summary(self, turns: Range, order: CompactionOrder, limit: int) -> SummaryPreview:
         model = summary_model(self.config, order.summary, self.model)
         window = window_of(self.config, model)
         replaced = self._tokens_of(turns)
-        # One that is no shorter than what it stands for is not used.
+        # A summary that is no shorter than its turns is not used.
         at_most = min(limit, replaced)
         terms = rehearsal_terms(window=window, limit=at_most)
         wishes = order.summary.instructions
@@ -388,18 +388,18 @@ class Previewer:
 
 def reasoning_lost(
     entries: Sequence[AnyEntry], overlays: Sequence[Compaction], config: AppConfig, loader: Loader
-) -> ReasoningLost:
+) -> LostReasoning:
     """Return what `overlays` would take from the next request to the model that was asked last.
 
     Reasoning that they strip themselves is not counted. A log that does not say what was sent gives nothing.
     """
     if not overlays:
-        return ReasoningLost()
+        return LostReasoning()
     before, after = _withheld(entries, (), config, loader), _withheld(entries, overlays, config, loader)
     return _lost(entries, [origin for origin in after if origin not in before])
 
 
-def reasoning_withheld(entries: Sequence[AnyEntry], config: AppConfig, loader: Loader) -> ReasoningLost:
+def reasoning_withheld(entries: Sequence[AnyEntry], config: AppConfig, loader: Loader) -> LostReasoning:
     """Return what the next request to the model that was asked last is without, since its prefix has changed."""
     return _lost(entries, _withheld(entries, (), config, loader))
 
@@ -423,8 +423,8 @@ def _withheld(
         return ()
 
 
-def _lost(entries: Sequence[AnyEntry], origins: Sequence[str]) -> ReasoningLost:
-    return ReasoningLost(blocks=len(origins), tokens=_reasoning_tokens(entries, frozenset(origins)))
+def _lost(entries: Sequence[AnyEntry], origins: Sequence[str]) -> LostReasoning:
+    return LostReasoning(blocks=len(origins), tokens=_reasoning_tokens(entries, frozenset(origins)))
 
 
 def _reasoning_tokens(entries: Sequence[AnyEntry], lost: frozenset[str]) -> int:
@@ -480,7 +480,7 @@ class ProfileGain(msgspec.Struct, frozen=True, kw_only=True):
 def gains_of(
     entries: Sequence[AnyEntry], config: AppConfig, *, window: int | None, ratio: float
 ) -> Sequence[ProfileGain]:
-    """The profiles, those that free most first. `window` is that of the model, `ratio` its tokens for one estimated."""
+    """Return the profiles, those that free most first. `ratio` is the model's tokens for one estimated."""
     compaction = config.conversation.compaction
     planner = Planner(entries, FactLines(), config.conversation.tools, now=time())
     gains: list[ProfileGain] = []

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.compaction.order import SummaryOrder
-from jp.app.places import AnyWorkspace, base_directory
+from jp.app.options import AnyWorkspace, base_directory
 from jp.compaction.log_contents import Leaf, LogContent
 from jp.compaction.overlays import Range
 from jp.compaction.summaries import Summarised, Summarising, summarising
@@ -82,7 +82,7 @@ class SummaryUnpaidError(JpError):
     exit_code = ExitCode.QUOTA
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class WrittenSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A summary, by which model, and how many of its claims nothing bore out."""
 
     policy: SummaryPolicy
@@ -92,7 +92,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summarizer:
-    """Has turns summarised by one model. `usage` is what all its answers took."""
+    """Has turns summarized by one model. `usage` is what all its answers took."""
 
     def __init__(
         self,
@@ -115,8 +115,8 @@ class Summarizer:
 
     async def write(
         self, entries: Sequence[AnyEntry], found: Range, order: SummaryOrder, loader: Loader, *, limit: int
-    ) -> Written:
-        """The summary of the turns of `found`, of at most `limit` tokens.
+    ) -> WrittenSummary:
+        """Return the summary of the turns of `found`, of at most `limit` tokens.
 
         Raises:
             ProviderError: the model could not be asked.
@@ -135,7 +135,7 @@ class Summarizer:
                 hint="try again, name another model with --model, or write it without one with --local",
             )
         policy = replace(outcome.policy, model=str(self.model), usage=self.usage)
-        return Written(policy=policy, model=self.model, usage=self.usage, unsupported=outcome.unsupported)
+        return WrittenSummary(policy=policy, model=self.model, usage=self.usage, unsupported=outcome.unsupported)
 
     async def _run(self, steps: Summarising, order: SummaryOrder) -> Summarised | SummaryError:
         try:
@@ -147,7 +147,7 @@ class Summarizer:
             return outcome
 
     async def _reply(self, request: SummaryRequest, order: SummaryOrder) -> SummaryReply:
-        """An answer, asked for again after failures that may pass."""
+        """Return an answer, asked for again after failures that may pass."""
         if request.parts > 1 and not request.is_repair:
             self._notice(f"summarising part {request.part + 1} of {request.parts}")
         retry = 0
@@ -270,7 +270,7 @@ def rehearse(
 
 
 def local_summary(entries: Sequence[AnyEntry], found: Range, loader: Loader, *, limit: int) -> SummaryPolicy | None:
-    """A summary of `found` that no model has written, and that says so; None where nothing was said there."""
+    """Return a summary of `found` that no model has written, and that says so; None where nothing was said there."""
     terms = Terms(window=UNKNOWN_WINDOW, limit=limit, may_fall_back=True, calls=0)
     return rehearse(entries, found, loader, terms).policy
 
@@ -283,7 +283,7 @@ def limit_of(config: AppConfig, model: ModelId) -> int:
 
 
 def window_of(config: AppConfig, model: ModelId) -> int:
-    """The window of a model, or what is taken for it."""
+    """Return the window of a model, or what is taken for it."""
     from jp.app.models import details_of
 
     return details_of(config, model).context_window or UNKNOWN_WINDOW
@@ -298,12 +298,12 @@ def summarizer_for(
     notice: Callable[[str], None],
     pay: Pay | None = None,
 ) -> Summarizer:
-    """The one whom `order` names, else `model`, the conversation's own; `pay` holds it to a limit on costs.
+    """Return the one whom `order` names, else `model`, the conversation's own; `pay` holds it to a limit on costs.
 
     Raises:
         JpError: there is no key, or nobody is known by that name.
     """
-    from jp.app.keys import UserKeys
+    from jp.app.models import UserKeys
     from jp.provider.registry import create_provider
 
     chosen = summary_model(config, order, model)

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.structured.check import Checker
+from jp.app.schema_checker import Checker
 from jp.config.assignment import Assignment, change_of, parse_cfg
 from jp.config.layers import Layer, Origin
 from jp.config.schema import InvalidValueError
@@ -25,7 +25,7 @@ _FORMS = "a schema is a JSON object, TOML in a file that ends in `.toml`, or the
 
 
 def read_schema(text: str) -> Checker:
-    """The schema that `text` gives: `@FILE`, or where it begins with a brace JSON Schema, else the short form.
+    """Return the schema that `text` gives: `@FILE`, or where it begins with a brace JSON Schema, else the short form.
 
     Raises:
         ConfigurationError: the file cannot be read, or what it holds is no schema.
@@ -256,7 +256,7 @@ def read_wanted(arguments: QueryArguments) -> Checker | None:
 
 
 def with_schema(request: ChatRequest, wanted: Checker | None) -> tuple[ChatRequest, Checker | None]:
-    """`request` with the schema that is wanted, or with its own.
+    """Return `request` with the schema that is wanted, or with its own.
 
     Raises:
         InvalidSchemaError: its own cannot be used.
@@ -265,6 +265,6 @@ def with_schema(request: ChatRequest, wanted: Checker | None) -> tuple[ChatReque
         return replace(request, schema=wanted.schema), wanted
     if request.schema is None:
         return request, None
-    from jp.app.structured.check import Checker
+    from jp.app.schema_checker import Checker
 
     return request, Checker(request.schema)

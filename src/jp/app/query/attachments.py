@@ -1,31 +1,36 @@
-"""Other conversations of the workspace, for attachments that name them."""
+"""Attachments of a query: their schemes, the request that has them, and other conversations that they name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import unquote
 
+import msgspec
 from msgspec.structs import replace
 
-from jp.app.options import Options
-from jp.app.places import AnyWorkspace, base_directory, current_directory
+from jp.app.options import AnyWorkspace, Options, base_directory, current_directory, open_session
 from jp.app.settings import command_for, is_accepted_attachment, trust_store, untrusted_attachments
 from jp.config.layers import Ignored, Resolved
 from jp.config.model import ConversationConfig
 from jp.config.trust import UntrustedError
-from jp.conversation.entries import AnyEntry, ChatRequest
+from jp.conversation.entries import AnyEntry, ChatRequest, JsonObject
+from jp.conversation.ids import ConversationId
 from jp.conversation.resource import Carrier, Resource, StoredContent, checksum, content_of, raw_bytes, size_in_bytes
 from jp.errors import JpError, UsageError
 from jp.tool.base import directory_of
 from jp.turn.ports import Recorder
 from jp.turn.request import Loader
 from jp.workspace.blobs import BlobDamagedError, BlobMissingError, with_content
+from jp.workspace.files import timestamp
 
 if TYPE_CHECKING:
     from jp.app.servers import Servers
-    from jp.attachment.base import AttachmentHandler, Declaration, ResolveContext
+    from jp.attachment.base import AttachmentHandler, Declaration, Resolution, ResolveContext
+    from jp.attachment.conversation import StoredConversation
     from jp.attachment.registry import AttachmentRegistry, ResolutionPlan, ResolvedAttachments
     from jp.workspace.listing import ConversationInfo
 
@@ -33,42 +38,42 @@ if TYPE_CHECKING:
 C = TypeVar("C", bound=Carrier)
 
 
-class HealingLoader:
-    """A loader for which the resources of `request` stand in where a blob with their content is lost."""
+class RestoringLoader:
+    """A loader that takes content from the resources of `request` where its blob is lost."""
 
     def __init__(self, loader: Loader, request: ChatRequest) -> None:
         self._loader = loader
         self._resources = request.resources
-        self._healed: dict[str, Resource] = {}
+        self._restored: dict[str, Resource] = {}
 
     def load(self, carrier: C, /) -> C:
         """See `Loader`."""
         try:
             return self._loader.load(carrier)
         except (BlobMissingError, BlobDamagedError):
-            content = None if (found := self._at_hand(carrier)) is None else content_of(found)
+            content = None if (found := self._attached_copy(carrier)) is None else content_of(found)
             if found is None or content is None or isinstance(content, StoredContent):
                 raise
-            healed = with_content(carrier, raw_bytes(content))
-            self._healed[found.uri] = found
-            return healed
+            restored = with_content(carrier, raw_bytes(content))
+            self._restored[found.uri] = found
+            return restored
 
-    def _at_hand(self, carrier: Carrier) -> Resource | None:
+    def _attached_copy(self, carrier: Carrier) -> Resource | None:
         return next((resource for resource in self._resources if checksum(resource) == carrier.sha256), None)
 
     def notices(self) -> list[str]:
         """Return notices of what was brought back since the last call."""
-        names = [resource.name or resource.uri for resource in self._healed.values()]
-        self._healed = {}
+        names = [resource.name or resource.uri for resource in self._restored.values()]
+        self._restored = {}
         return [f"the earlier copy of {name!r} was lost; it is the same as what is attached now" for name in names]
 
 
-class HealingRecorder:
-    """A recorder of a turn: its request stores lost content anew."""
+class RestoringRecorder:
+    """A recorder of a turn: its request stores lost content again."""
 
     def __init__(self, recorder: Recorder, request: ChatRequest, notice: Callable[[str], None]) -> None:
         self._recorder = recorder
-        self._loader = HealingLoader(recorder, request)
+        self._loader = RestoringLoader(recorder, request)
         self._notice = notice
 
     @property
@@ -97,7 +102,7 @@ class HealingRecorder:
 _ABSOLUTE = ("/", "~", "file:/", "file:~")
 
 
-class Schemes:
+class AttachmentSchemes:
     """The attachment handlers for a command in a workspace, and the directories that they work in.
 
     Neither is loaded before something is attached. Where a turn is taken in `conversation`, `earlier` is how many
@@ -141,7 +146,7 @@ class Schemes:
         return McpHandler(self.servers)
 
     def _conversation_handler(self) -> AttachmentHandler:
-        from jp.app.query.other_conversations import NamedConversations, WorkspaceConversations
+
         from jp.attachment.conversation import ConversationHandler
 
         running = None if self._conversation is None else self._conversation.id
@@ -199,7 +204,7 @@ class Schemes:
 
 
 def outside_of_root(typed: Sequence[Declaration]) -> tuple[str, ...]:
-    """Those of the canonical declarations that do not begin at the workspace's root."""
+    """Return those of the canonical declarations that do not begin at the workspace's root."""
     return tuple(item.text for item in typed if leads_outside(item))
 
 
@@ -211,11 +216,11 @@ def leads_outside(declaration: Declaration) -> bool:
 async def compose_request(
     question: ChatRequest,
     typed: Sequence[Declaration],
-    schemes: Schemes,
+    schemes: AttachmentSchemes,
     entries: Sequence[AnyEntry],
     config: ConversationConfig,
 ) -> tuple[ChatRequest, tuple[str, ...]]:
-    """The turn's `chat_request` with what is attached to it, and sentences for the user.
+    """Return the turn's `chat_request` with what is attached to it, and sentences for the user.
 
     What `question` brings along counts as delivered: only what is typed is read again, and takes its place.
 
@@ -273,15 +278,17 @@ def _way_out(plan: ResolutionPlan, failure: str, *, is_new: bool) -> str:
     return f" It is declared in `conversation.attachments`: `jp attachment rm {quote(declared)}` takes it out of there."
 
 
-def healing(recorder: Recorder, request: ChatRequest, notice: Callable[[str], None]) -> Recorder:
-    """`recorder`, for which the resources of `request` bring back what of earlier content is lost."""
+def restoring(recorder: Recorder, request: ChatRequest, notice: Callable[[str], None]) -> Recorder:
+    """Return `recorder`, for which the resources of `request` bring back what of earlier content is lost."""
     if not request.resources:
         return recorder
 
-    return HealingRecorder(recorder, request, notice)
+    return RestoringRecorder(recorder, request, notice)
 
 
-async def resolve_now(schemes: Schemes, declared: Sequence[Declaration], max_bytes: int) -> ResolvedAttachments:
+async def resolve_now(
+    schemes: AttachmentSchemes, declared: Sequence[Declaration], max_bytes: int
+) -> ResolvedAttachments:
     """Return the present content of the sources, whatever was sent before.
 
     Raises:
@@ -311,3 +318,86 @@ def check_size(request: ChatRequest, *, limit: int) -> None:
         f"the input is {size:,} bytes, about {tokens:,} tokens, and the limit is {limit:,} bytes",
         hint="--yes sends it all the same; `conversation.max_input_bytes` is the limit",
     )
+
+
+class WorkspaceConversations:
+    """Reads conversations without their locks.
+
+    Of the conversation `running` only the first `earlier` entries are seen: those before the turn that is being taken;
+    None means all.
+    """
+
+    def __init__(
+        self, workspace: AnyWorkspace, *, running: ConversationId | None = None, earlier: int | None = None
+    ) -> None:
+        self._workspace = workspace
+        self._running = running
+        self._earlier = earlier
+
+    def ids(self) -> Collection[str]:
+        """See `ConversationReader`."""
+        return self._workspace.ids()
+
+    def read(self, conversation: str) -> StoredConversation:
+        """See `ConversationReader`."""
+        from jp.app.targets import title_of
+        from jp.attachment.conversation import StoredConversation
+
+        info = self._info(conversation)
+        stream = self._workspace.read(info)
+        is_running = info.id == self._running
+        return StoredConversation(
+            title=title_of(info),
+            modified=timestamp(int(info.last_activity * 1000)),
+            entries=stream.entries[: self._earlier] if is_running else stream.entries,
+            load=stream.load,
+            metadata=msgspec.to_builtins(info.metadata),
+        )
+
+    def base_config(self, conversation: str) -> JsonObject:
+        """See `ConversationReader`."""
+        return self._workspace.base_config(self._info(conversation))
+
+    def _info(self, conversation: str) -> ConversationInfo:
+        return self._workspace.get(ConversationId(conversation))
+
+
+_NAMED = re.compile(r"jp:(?://)?(?P<target>last|prev|\.|@[^?]+)(?P<query>\?.*)?", re.DOTALL)
+
+
+class NamedConversations:
+    """The `jp` scheme, which `handler` reads by ids. A declaration holds the id that a target meant when it was made.
+
+    `running` is the conversation of the turn, which is not the one that was used last.
+    """
+
+    def __init__(self, handler: AttachmentHandler, workspace: AnyWorkspace, running: ConversationId | None) -> None:
+        self._handler = handler
+        self._workspace = workspace
+        self._running = running
+
+    def canonical(self, uri: str, context: ResolveContext) -> str:
+        """See the port.
+
+        Raises:
+            AttachmentError: it is malformed, or a target in it means no conversation, or several.
+        """
+        from jp.app.targets import identify
+        from jp.attachment.base import AttachmentError
+
+        found = _NAMED.fullmatch(uri)
+        if found is None:
+            return self._handler.canonical(uri, context)
+        target = unquote(found["target"])
+        session = open_session(self._workspace)
+        try:
+            conversation = identify(target, self._workspace, session, without=self._running)
+        except JpError as error:
+            raise AttachmentError(f"{uri!r}: {error.message}", hint=error.hint) from error
+        return self._handler.canonical(f"jp:{conversation}{found['query'] or ''}", context)
+
+    async def resolve(
+        self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
+    ) -> Resolution:
+        """See the port."""
+        return await self._handler.resolve(declaration, context, excludes=excludes)

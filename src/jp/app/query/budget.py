@@ -26,7 +26,7 @@ class OverBudgetError(JpError):
 
 
 def capped(provider: Provider, model: ModelId, config: AppConfig, limit: float) -> CappedProvider:
-    """The provider with a limit in USD on what everything that is sent costs.
+    """Return the provider with a limit in USD on what everything that is sent costs.
 
     Raises:
         ConfigurationError: what the model costs is not known.
@@ -118,9 +118,9 @@ def _last_prompt(entries: Sequence[AnyEntry], settings: RequestSettings) -> int:
 
 
 def _ratio(model: ModelId) -> float:
-    from jp.app.estimates import known_of
+    from jp.app.estimates import known_error
 
-    return known_of(str(model)).ratio
+    return known_error(str(model)).ratio
 
 
 def _prices(model: ModelId, config: AppConfig, limit: float, *, cache: str) -> Prices:
@@ -145,6 +145,6 @@ def _price_hint(model: ModelId, details: ModelDetails) -> str:
 
 
 def _usd(amount: float) -> str:
-    """An amount as it was typed: limits may be smaller than what is worth showing elsewhere."""
+    """Return an amount as it was typed: limits may be smaller than what is worth showing elsewhere."""
     digits = f"{amount:.6f}".rstrip("0").rstrip(".")
     return "<$0.000001" if digits == "0" else f"${digits}"

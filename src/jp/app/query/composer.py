@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.options import Options
-from jp.app.query.arguments import QueryArguments, flag_layers
-from jp.app.query.attachments import Schemes
-from jp.app.query.conversation import Held, Place, peek, settle
-from jp.app.query.past import answer_of, calls_of, last_answer, request_of, standing_turns
-from jp.app.query.question import Composed, Given, Part, nothing_asked
-from jp.app.query.screen import Unwatched
-from jp.app.query.tools import Standing, tool_layers, without_missing_tools
+from jp.app.query.arguments import flag_layers
+from jp.app.query.attachments import AttachmentSchemes
+from jp.app.query.conversation import QueryContext, QueryConversation, read_conversation, resolve_settings
+from jp.app.query.earlier_turns import answer_of, calls_of, effective_turns, last_answer, request_of
+from jp.app.query.question import ComposedQuery, Part, QueryInput, nothing_asked
+from jp.app.query.screen import NoScreen
+from jp.app.query.tools import BuiltinTools, tool_layers, without_missing_tools
 from jp.app.query.wiring import Wiring, wire
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, CycleEnd
@@ -31,9 +30,8 @@ from jp.render.sanitize import one_line, sanitize
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
-    from jp.app.drafts import OpenedDraft
-    from jp.app.editor import Editor
-    from jp.app.query.question import Keeper
+    from jp.app.drafts import Editor, OpenedDraft
+    from jp.app.query.question import DraftKeeper
     from jp.config.model import JsonObject
     from jp.workspace.listing import ConversationInfo
 
@@ -56,7 +54,7 @@ class _Fault(msgspec.Struct, frozen=True):
 
 
 async def render(text: str, values: JsonObject, parts: Sequence[Part] = ()) -> str:
-    """`text` with its expressions replaced. A name that `values` lacks is an error, and so is every file.
+    """Return `text` with its expressions replaced. A name that `values` lacks is an error, and so is every file.
 
     Raises:
         TemplateError: it cannot be rendered; the message says in which line of `text`, or of the file
@@ -149,7 +147,7 @@ def _rendered(template: Template, values: JsonObject) -> str:
 
 
 def _line_of(error: Exception) -> int | None:
-    """The line of the template that an error comes from; None where nothing tells."""
+    """Return the line of the template that an error comes from; None where nothing tells."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((frame.lineno for frame in reversed(frames) if frame.filename == _FILE), None)
 
@@ -175,15 +173,8 @@ _MOST_CALLS = 20
 _ADVICE = "Write above the line. Save and leave the editor to ask; leave nothing above it to ask nothing."
 
 
-class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that is worth knowing about the conversation."""
-
-    name: str
-    value: str
-
-
 def block_quote(text: str) -> str:
-    """`text` as a block quote of Markdown, without anything that steers a terminal."""
+    """Return `text` as a block quote of Markdown, without anything that steers a terminal."""
     return "\n".join(f"> {line}" if line else ">" for line in sanitize(text).strip("\n").split("\n"))
 
 
@@ -192,9 +183,9 @@ def is_quote_only(text: str) -> bool:
     return all(line.startswith(">") or not line.strip() for line in text.split("\n"))
 
 
-def notes(facts: Sequence[Fact], turns: Sequence[Turn]) -> str:
+def notes(facts: Mapping[str, str], turns: Sequence[Turn]) -> str:
     """Return the text below the cut line: how to go on, the facts, and the last of `turns`, newest first. Bounded."""
-    listed = [f"- {fact.name}: {_shortened(one_line(fact.value), _MOST_CHARS_OF_FACT)}" for fact in facts]
+    listed = [f"- {name}: {_shortened(one_line(value), _MOST_CHARS_OF_FACT)}" for name, value in facts.items() if value]
     return "\n".join([_ADVICE, "", *listed, *_quoted_turns(turns), ""])
 
 
@@ -228,21 +219,19 @@ _MOST_ATTACHMENTS = 20
 class Composer:
     """Composes the words of one query. The conversation is only read, without its lock."""
 
-    def __init__(
-        self, options: Options, arguments: QueryArguments, place: Place, chosen: ConversationInfo | None
-    ) -> None:
-        self._options = options
-        self._arguments = arguments
-        self._place = place
+    def __init__(self, context: QueryContext, chosen: ConversationInfo | None) -> None:
+        self._context = context
+        self._options = context.options
+        self._arguments = context.arguments
         self._chosen = chosen
 
-    async def compose(self, given: Given, stack: AsyncExitStack) -> Composed:
+    async def compose(self, given: QueryInput, stack: AsyncExitStack) -> ComposedQuery:
         """See `jp.app.query.run.compose`."""
         arguments = self._arguments
         parts = [self._quote()] if arguments.quote else []
         replayed = ""
         if arguments.replay and given.opens_editor:
-            from jp.app.query.replaying import conversation_of, last_request
+            from jp.app.query.earlier_turns import conversation_of, last_request
 
             last = last_request(conversation_of(self._held).entries)
             replayed = last.identity
@@ -256,19 +245,18 @@ class Composer:
             text = await self._rendered(text, () if given.opens_editor else given.parts)
         if keeper is None and self._is_blank(text) and not (given.piped.strip() or arguments.replay):
             raise nothing_asked()
-        return Composed(text, given.piped, replays=arguments.replay, replayed=replayed, keeper=keeper)
+        return ComposedQuery(text, given.piped, replays=arguments.replay, replayed=replayed, keeper=keeper)
 
-    async def _edited(self, parts: Sequence[str], given: Given, stack: AsyncExitStack) -> tuple[Keeper, str]:
-        from jp.app.drafts import drafts_directory, open_draft
-        from jp.app.editor import NotAskedError, edit
-        from jp.app.query.question import Keeper
+    async def _edited(self, parts: Sequence[str], given: QueryInput, stack: AsyncExitStack) -> tuple[DraftKeeper, str]:
+        from jp.app.drafts import NotAskedError, drafts_directory, edit, open_draft
+        from jp.app.query.question import DraftKeeper
 
         editor = self._editor(given)
-        below = notes(self._facts(given), standing_turns(self._entries))
+        below = notes(self._facts(given), effective_turns(self._entries))
         digits = "" if self._chosen is None else self._chosen.id.digits
-        directory = drafts_directory(self._place.workspace, digits, persistent=self._options.persist)
+        directory = drafts_directory(self._context.workspace, digits, persistent=self._options.persist)
         opened = open_draft(directory, parts)
-        keeper = stack.enter_context(Keeper(opened.draft, self._options, self._place, self._chosen))
+        keeper = stack.enter_context(DraftKeeper(opened.draft, self._context, self._chosen))
         opened.draft.write(opened.text, below)
         self._say_what_is_kept(opened)
         try:
@@ -298,8 +286,8 @@ class Composer:
             others = f"; {opened.others} more in {str(opened.draft.path.parent.parent)!r}" if opened.others else ""
             self._options.notice(f"the editor starts from what you wrote before and was not answered{others}")
 
-    def _editor(self, given: Given) -> Editor:
-        from jp.app.editor import find_editor
+    def _editor(self, given: QueryInput) -> Editor:
+        from jp.app.drafts import find_editor
 
         editor = find_editor(self._config.editor, os.environ)
         if editor is None and given.is_empty and not (self._arguments.edit or self._arguments.quote):
@@ -332,35 +320,33 @@ class Composer:
         return () if self._held is None else self._held.entries
 
     @cached_property
-    def _held(self) -> Held | None:
+    def _held(self) -> QueryConversation | None:
         if self._chosen is None:
             return None
-        return peek(self._chosen, self._place, self._options, self._arguments)
+        return read_conversation(self._chosen, self._context)
 
     @cached_property
     def _wiring(self) -> Wiring:
-        schemes = Schemes(self._place.workspace, self._options, self._chosen)
+        schemes = AttachmentSchemes(self._context.workspace, self._options, self._chosen)
         config = schemes.servers.remembered(self._config)
         typed = schemes.typed(self._arguments.attach)
-        standing = Standing(schemes, config, self._held, typed, is_structured=self._arguments.schema is not None)
-
-        arguments = self._arguments
-        if schemes.servers.has_strangers:
-            # What may be a tool of theirs is looked at when they have said so.
-            arguments = replace(arguments, approve=frozenset())
-        return wire(self._options, arguments, config, self._place, standing, Unwatched())
+        builtin = BuiltinTools(schemes, config, self._held, typed, is_structured=self._arguments.schema is not None)
+        # A name that may be a tool of a server that was never asked is checked once it has listed its tools.
+        approve: frozenset[str] = frozenset() if schemes.servers.has_strangers else self._arguments.approve
+        arguments = replace(self._arguments, approve=approve)
+        return wire(replace(self._context, arguments=arguments, screen=NoScreen()), config, builtin)
 
     @cached_property
     def _config(self) -> AppConfig:
         """The configuration of the turn, if nobody else changes the conversation before it begins."""
-        schemes = Schemes(self._place.workspace, self._options, self._chosen)
+        schemes = AttachmentSchemes(self._context.workspace, self._options, self._chosen)
         typed = [declaration.text for declaration in schemes.typed(self._arguments.attach)]
         flags = flag_layers(self._arguments, typed)
-        switched = tool_layers(self._arguments, self._place, self._held, flags)
-        settings = settle(self._place, self._held, [*flags, *switched])
-        return without_missing_tools(settings.resolved, self._place.cache)[0]
+        switched = tool_layers(self._context, self._held, flags)
+        settings = resolve_settings(self._context, self._held, [*flags, *switched])
+        return without_missing_tools(settings.resolved, self._context.cache)[0]
 
-    def _facts(self, given: Given) -> list[Fact]:
+    def _facts(self, given: QueryInput) -> dict[str, str]:
         """Return the facts worth knowing while one writes: also that there is a model, and a key for it.
 
         Raises:
@@ -368,14 +354,13 @@ class Composer:
         """
         attachments = self._config.conversation.attachments
         more = f" and {len(attachments) - _MOST_ATTACHMENTS} more" if len(attachments) > _MOST_ATTACHMENTS else ""
-        known = {
+        return {
             "conversation": self._conversation(),
             "model": str(self._wiring.model),
             "attachments": ", ".join(attachments[:_MOST_ATTACHMENTS]) + more,
             "tokens": self._tokens(),
             "standard input": f"{len(given.piped):,} characters follow your text" if given.piped else "",
         }
-        return [Fact(name=name, value=value) for name, value in known.items() if value]
 
     def _conversation(self) -> str:
         if self._chosen is None:
@@ -383,7 +368,7 @@ class Composer:
 
         from jp.app.targets import title_of
 
-        turns = len(standing_turns(self._entries))
+        turns = len(effective_turns(self._entries))
         return f"{self._chosen.id}, {title_of(self._chosen)}, {turns} {'turn' if turns == 1 else 'turns'}"
 
     def _tokens(self) -> str:

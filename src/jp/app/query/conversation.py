@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.app.options import Options
-from jp.app.places import UNATTENDED_PATIENCE_SECS, AnyWorkspace, base_directory, open_session, open_workspace
+from jp.app.options import UNATTENDED_PATIENCE_SECS, AnyWorkspace, Options, base_directory, open_session, open_workspace
 from jp.app.query.arguments import FOR_ONE_TURN, QueryArguments
+from jp.app.query.screen import Screen
 from jp.app.settings import Sources, accept_own, layers_of, read_sources, require_trust, trust_store
 from jp.config.layers import Layer, Resolved
 from jp.config.sources import delta, frozen
@@ -21,15 +21,21 @@ from jp.errors import StorageError, UsageError
 from jp.turn.request import Loader
 
 if TYPE_CHECKING:
-    from jp.app.forking import Fork
+    from jp.app.fork import Fork
     from jp.workspace.listing import ConversationInfo
     from jp.workspace.log import Log
     from jp.workspace.session import Session
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """The place where a command works. `root` confines file tools and declared attachments."""
+class QueryContext(msgspec.Struct, frozen=True, kw_only=True):
+    """The circumstances of a query: what is asked, who watches, and the workspace, session and settings.
 
+    `root` confines file tools and declared attachments.
+    """
+
+    options: Options
+    arguments: QueryArguments
+    screen: Screen
     workspace: AnyWorkspace
     session: Session
     root: Path
@@ -41,7 +47,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         return self.workspace.user_data / "cache"
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class QueryConversation(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation that exists. `log` is None where it is only read; `layers` are its own settings.
 
     With a `fork` it is what that will be: nothing of it is written yet, and `info` is its source's.
@@ -55,20 +61,18 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     fork: Fork | None = None
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """The question of the command line. `outside` are typed attachments that do not lie in the workspace.
+class NewConversation(msgspec.Struct, frozen=True, kw_only=True):
+    """The names of a conversation if it is new: `topic` of its directory, `first_words` of itself.
 
-    `topic` names the directory of a new conversation, `first_words` are what it is called.
+    `outside` are typed attachments that do not lie in the workspace.
     """
 
-    options: Options
-    arguments: QueryArguments
     outside: tuple[str, ...] = ()
     topic: str = ""
     first_words: str | None = None
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class TurnSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration of a turn, and what the conversation keeps of it.
 
     `change` is what the command line changes about what an existing conversation keeps.
@@ -89,20 +93,23 @@ def _is_run_by_git() -> bool:
     return any(os.environ.get(name) for name in ("GIT_EXEC_PATH", "GIT_INDEX_FILE"))
 
 
-def _activate(place: Place, info: ConversationInfo) -> None:
+def _activate(context: QueryContext, info: ConversationInfo) -> None:
     """Make a conversation the active one, unless git runs this at a terminal that belongs to somebody's own queries."""
     if not _is_run_by_git() or os.environ.get("JP_SESSION"):
-        place.session.activate(info.id)
+        context.session.activate(info.id)
 
 
-def find_place(options: Options) -> Place:
-    """The workspace, this terminal's session, and the configuration's sources.
+def open_context(options: Options, arguments: QueryArguments, screen: Screen) -> QueryContext:
+    """Find the workspace, this terminal's session, and the configuration's sources.
 
     Raises:
         JpError: the workspace or a configuration file is not what it should be.
     """
     workspace = open_workspace(options)
-    return Place(
+    return QueryContext(
+        options=options,
+        arguments=arguments,
+        screen=screen,
         workspace=workspace,
         session=open_session(workspace),
         root=base_directory(workspace),
@@ -110,13 +117,14 @@ def find_place(options: Options) -> Place:
     )
 
 
-async def choose_conversation(options: Options, arguments: QueryArguments, place: Place) -> ConversationInfo | None:
-    """The conversation to continue, None for a new one.
+async def choose_conversation(context: QueryContext) -> ConversationInfo | None:
+    """Return the conversation to continue, None for a new one.
 
     Raises:
         UsageError: the one that was named does not exist, or is not the only one, or a new one is to be compacted.
     """
-    found = await _continued(options, arguments, place)
+    arguments = context.arguments
+    found = await _continued(context)
     if found is None and arguments.compact is not None:
         raise UsageError(
             "--compact needs a conversation, and none is active here",
@@ -127,18 +135,19 @@ async def choose_conversation(options: Options, arguments: QueryArguments, place
     return found
 
 
-async def _continued(options: Options, arguments: QueryArguments, place: Place) -> ConversationInfo | None:
+async def _continued(context: QueryContext) -> ConversationInfo | None:
+    arguments, workspace, session = context.arguments, context.workspace, context.session
     if arguments.new:
         return None
     if arguments.target is not None or arguments.fork is not None:
         from jp.app.targets import choose_async
 
         target = "." if arguments.target is None else arguments.target
-        return await choose_async(options, target, place.workspace, place.session, is_attended=is_attended())
+        return await choose_async(context.options, target, workspace, session, is_attended=is_attended())
     if not is_attended() and not os.environ.get("JP_SESSION"):
         return None
-    active = place.session.active()
-    return None if active is None else place.workspace.get(active)
+    active = session.active()
+    return None if active is None else workspace.get(active)
 
 
 def _check_continuable(found: ConversationInfo, arguments: QueryArguments) -> None:
@@ -157,67 +166,67 @@ def _check_continuable(found: ConversationInfo, arguments: QueryArguments) -> No
         )
 
 
-def peek(info: ConversationInfo, place: Place, options: Options, arguments: QueryArguments) -> Held:
-    """A conversation as it is now, or as its fork will be, only to read it.
+def read_conversation(info: ConversationInfo, context: QueryContext) -> QueryConversation:
+    """Return a conversation as it is now, or as its fork will be, only to read it.
 
     Raises:
         JpError: it cannot be read, or not be forked.
     """
+    arguments, workspace = context.arguments, context.workspace
     if arguments.fork is None:
-        stream = place.workspace.read(info)
-        layers = layers_of(place.workspace, info, stream.entries)
-        return Held(info=info, entries=stream.entries, loader=stream, layers=layers)
+        stream = workspace.read(info)
+        layers = layers_of(workspace, info, stream.entries)
+        return QueryConversation(info=info, entries=stream.entries, loader=stream, layers=layers)
 
-    from jp.app.forking import Forking, up_to
+    from jp.app.fork import ForkMaker, up_to
 
-    forking = Forking(options=options, workspace=place.workspace, sources=place.sources)
+    forking = ForkMaker(options=context.options, workspace=workspace, sources=context.sources)
     fork = forking.prepare(info, up_to(arguments.fork, option="--fork"), local=arguments.local or None)
-    return Held(info=info, entries=fork.entries, loader=fork.stream, layers=fork.layers, fork=fork)
+    return QueryConversation(info=info, entries=fork.entries, loader=fork.stream, layers=fork.layers, fork=fork)
 
 
-async def hold(
-    info: ConversationInfo, place: Place, options: Options, arguments: QueryArguments, stack: AsyncExitStack
-) -> Held:
+async def open_conversation(info: ConversationInfo, context: QueryContext, stack: AsyncExitStack) -> QueryConversation:
     """Open a conversation: for writing, with its lock, until `stack` is left; for a dry run or a fork only to read.
 
     Raises:
         LockedError: another process kept writing it.
         StorageError: it cannot be read or written.
     """
+    options, arguments, workspace = context.options, context.arguments, context.workspace
     if arguments.dry_run or arguments.fork is not None:
-        read = peek(info, place, options, arguments)
+        read = read_conversation(info, context)
         for text in () if read.fork is None else read.fork.notices:
             options.notice(text)
         return read
-    lock = place.workspace.lock(info)
+    lock = workspace.lock(info)
     patience = arguments.patience
     if patience is None and not is_attended():
         patience = UNATTENDED_PATIENCE_SECS
     await lock.acquire_async(patience=patience, waiting=options.notice)
     stack.enter_context(lock)
-    log = stack.enter_context(place.workspace.open(info, lock))
+    log = stack.enter_context(workspace.open(info, lock))
     for text in log.notices:
         options.notice(text)
-    layers = layers_of(place.workspace, info, log.entries)
-    return Held(info=info, entries=log.entries, loader=log, layers=layers, log=log)
+    layers = layers_of(workspace, info, log.entries)
+    return QueryConversation(info=info, entries=log.entries, loader=log, layers=layers, log=log)
 
 
-def settle(place: Place, held: Held | None, flags: Sequence[Layer]) -> Settings:
-    """The configuration of the turn. What it needs of a stranger's files must have been trusted.
+def resolve_settings(context: QueryContext, held: QueryConversation | None, flags: Sequence[Layer]) -> TurnSettings:
+    """Return the configuration of the turn. What it needs of a stranger's files must have been trusted.
 
     Raises:
         ConfigurationError: a value is not accepted, or not trusted.
     """
-    sources, layers = place.sources, () if held is None else held.layers
+    sources, layers = context.sources, () if held is None else held.layers
     resolved = sources.resolve(conversation=layers, flags=flags)
     require_trust(resolved, None if held is None else held.info, model=resolved.config.assistant.model.id)
     lasting = [layer for layer in flags if layer.origin.where not in FOR_ONE_TURN]
     kept = sources.kept(conversation=None if held is None else layers, flags=lasting)
     change = {} if held is None else delta(sources.resolve(conversation=layers, cfg=False), kept)
-    return Settings(resolved=resolved, kept=kept, change=change)
+    return TurnSettings(resolved=resolved, kept=kept, change=change)
 
 
-class Begun(msgspec.Struct, frozen=True, kw_only=True):
+class ConversationContext(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation in which a turn is about to begin."""
 
     info: ConversationInfo
@@ -229,7 +238,13 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.log.entries[:1], *self.log.fresh)
 
 
-async def begin(place: Place, held: Held | None, settings: Settings, asked: Asked, stack: AsyncExitStack) -> Begun:
+async def begin_conversation(
+    context: QueryContext,
+    held: QueryConversation | None,
+    settings: TurnSettings,
+    new: NewConversation,
+    stack: AsyncExitStack,
+) -> ConversationContext:
     """Write what comes before the turn: a new conversation, or what the command line changes about one.
 
     From here on it is this terminal's active conversation, unless git runs this. A new one that fails before its first
@@ -239,64 +254,71 @@ async def begin(place: Place, held: Held | None, settings: Settings, asked: Aske
         StorageError: it could not be written.
     """
     if held is None:
-        return await _create(place, settings.kept, asked, stack)
+        return await _create(context, settings.kept, new, stack)
     if held.fork is None:
         info, log = held.info, _log_of(held)
     else:
-        info, log = await _create_fork(held.fork, place, asked, stack)
+        info, log = await _create_fork(held.fork, context, new, stack)
     if settings.change:
         accept_own(
             settings.change,
-            asked.options,
-            place.workspace,
+            context.options,
+            context.workspace,
             info,
             over=settings.resolved,
-            attachments=asked.outside,
+            attachments=new.outside,
         )
         log.append(ConfigDelta(delta=settings.change))
-    _activate(place, info)
-    return Begun(info=info, log=log)
+    _activate(context, info)
+    return ConversationContext(info=info, log=log)
 
 
-async def _create(place: Place, kept: Resolved, asked: Asked, stack: AsyncExitStack) -> Begun:
+async def _create(
+    context: QueryContext, kept: Resolved, new: NewConversation, stack: AsyncExitStack
+) -> ConversationContext:
     from jp.workspace.listing import Metadata
 
-    arguments, workspace = asked.arguments, place.workspace
+    arguments, workspace = context.arguments, context.workspace
     local = arguments.local or kept.config.conversation.start_local
     base = frozen(kept)
     metadata = Metadata(
         title=arguments.title,
-        first_words=asked.first_words,
+        first_words=new.first_words,
         labels=dict(arguments.labels),
         expires_at=arguments.expires_at,
     )
-    info = workspace.create(base, metadata, local=local, topic=asked.topic)
+    info = workspace.create(base, metadata, local=local, topic=new.topic)
 
     def accept_base() -> None:
-        accept_own(base, asked.options, workspace, info, attachments=asked.outside)
+        accept_own(base, context.options, workspace, info, attachments=new.outside)
 
-    log = await _open_new(info, place, asked, stack, accept_base)
-    _activate(place, info)
-    return Begun(info=info, log=log)
+    log = await _open_new(info, context, stack, accept_base)
+    _activate(context, info)
+    return ConversationContext(info=info, log=log)
 
 
-async def _create_fork(fork: Fork, place: Place, asked: Asked, stack: AsyncExitStack) -> tuple[ConversationInfo, Log]:
-    from jp.app.forking import Forking, with_labels
+async def _create_fork(
+    fork: Fork, context: QueryContext, new: NewConversation, stack: AsyncExitStack
+) -> tuple[ConversationInfo, Log]:
+    from jp.app.fork import ForkMaker, with_labels
 
-    arguments = asked.arguments
+    arguments = context.arguments
     metadata = with_labels(fork.metadata, title=arguments.title, labels=arguments.labels)
-    first_words = asked.first_words or metadata.first_words
+    first_words = new.first_words or metadata.first_words
     metadata = msgspec.structs.replace(metadata, first_words=first_words, expires_at=arguments.expires_at)
-    forking = Forking(options=asked.options, workspace=place.workspace, sources=place.sources)
-    info = forking.write(fork, metadata, topic=asked.topic)
-    return info, await _open_new(info, place, asked, stack, lambda: None)
+    forking = ForkMaker(options=context.options, workspace=context.workspace, sources=context.sources)
+    info = forking.write(fork, metadata, topic=new.topic)
+    return info, await _open_new(info, context, stack, lambda: None)
 
 
 async def _open_new(
-    info: ConversationInfo, place: Place, asked: Asked, stack: AsyncExitStack, prepare: Callable[[], None]
+    info: ConversationInfo,
+    context: QueryContext,
+    stack: AsyncExitStack,
+    prepare: Callable[[], None],
 ) -> Log:
-    """The log of a conversation that was just created, and is taken away again if nothing is asked in it."""
-    workspace = place.workspace
+    """Return the log of a conversation that was just created, and is taken away again if nothing is asked in it."""
+    workspace = context.workspace
     lock = workspace.lock(info)
     logs: list[tuple[Log, int]] = []
 
@@ -304,7 +326,7 @@ async def _open_new(
         if not any(isinstance(entry, ChatRequest) for log, count in logs for entry in log.entries[count:]):
             with suppress(StorageError):
                 workspace.remove(info, lock if lock.held else None)
-            trust_store(asked.options, workspace, info).forget()
+            trust_store(context.options, workspace, info).forget()
 
     stack.callback(lock.release)
     stack.callback(take_back)
@@ -315,7 +337,7 @@ async def _open_new(
     return log
 
 
-def _log_of(held: Held) -> Log:
+def _log_of(held: QueryConversation) -> Log:
     if held.log is None:
         msg = "a conversation that is only read cannot be written"
         raise RuntimeError(msg)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from jp.app.options import Options
-from jp.app.query.attachments import HealingLoader
-from jp.app.query.conversation import Held
+from jp.app.query.attachments import RestoringLoader
+from jp.app.query.conversation import QueryConversation
 from jp.app.query.wiring import Wiring, say_what_is_left_out
 from jp.compaction.fact_lines import FactLines
 from jp.conversation.entries import ChatRequest, TurnStart, Usage
@@ -81,36 +80,34 @@ class DryRun(msgspec.Struct, frozen=True, kw_only=True):
     exact: Exact | None
 
 
-async def preview_request(
-    options: Options, held: Held | None, wiring: Wiring, request: ChatRequest, *, exact: bool
-) -> DryRun:
-    """Return the request; nothing is written, and sent only what has its tokens counted, where they are to be `exact`.
+async def preview_request(held: QueryConversation | None, wiring: Wiring, request: ChatRequest) -> DryRun:
+    """Return the request; nothing is written, and sent only with `exact`, to have its tokens counted.
 
     Raises:
         UsageError: nobody counts them.
         ProviderError: they could not be counted.
     """
     entries = () if held is None else held.entries
-    loader = HealingLoader(InlineLoader() if held is None else held.loader, request)
+    loader = RestoringLoader(InlineLoader() if held is None else held.loader, request)
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), msgspec.structs.replace(request, id=f"{_NEXT}-request"))
     thread = build_thread((*entries, *upcoming), wiring.settings, loader=loader, stand_ins=FactLines())
     for sentence in loader.notices():
-        options.notice(sentence)
+        wiring.notice(sentence)
     wire = render_bound(wiring.provider, thread, entries).wire
     say_what_is_left_out(wiring, wire)
     return DryRun(
         model=str(wiring.model),
         request=wire,
         estimate=_estimate(wiring, wire.sections),
-        exact=await _count(wiring, wire) if exact else None,
+        exact=await _count(wiring, wire) if wiring.context.arguments.exact else None,
     )
 
 
 def _estimate(wiring: Wiring, sections: Sections) -> Estimate:
-    from jp.app.estimates import known_of
+    from jp.app.estimates import known_error
     from jp.app.models import details_of
 
-    known = known_of(str(wiring.model))
+    known = known_error(str(wiring.model))
     size = prompt_size(sections).scaled(known.ratio)
     return Estimate(
         tools=size.tools,

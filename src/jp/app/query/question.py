@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from jp.app.drafts import Draft, drafts_directory
-from jp.app.editor import NotAskedError
+from jp.app.drafts import Draft, NotAskedError, drafts_directory
 from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments
-from jp.app.query.conversation import Held, Place, is_attended
-from jp.app.stdin import MOST_BYTES, decode
+from jp.app.query.conversation import QueryContext, QueryConversation, is_attended
+from jp.app.values import MOST_BYTES, decode
 from jp.conversation.entries import AnyEntry, ChatRequest, Revert
 from jp.conversation.ids import ConversationId
 from jp.errors import ExitCode, JpError, UsageError
@@ -38,14 +37,14 @@ class Part(msgspec.Struct, frozen=True):
     file: str
 
 
-class Typed(msgspec.Struct, frozen=True):
+class TypedText(msgspec.Struct, frozen=True):
     """The typed text, and the parts it is made of, in their order."""
 
     text: str
     parts: tuple[Part, ...]
 
 
-async def typed_text(words: Sequence[str]) -> Typed:
+async def typed_text(words: Sequence[str]) -> TypedText:
     """Return the typed text. A word `@path` becomes a paragraph with the file's text, `@@x` is the word `@x`.
 
     A word that is only `@`, or that has white space in it, stays as it is; `-`, which asks for standard input, is left
@@ -68,11 +67,11 @@ async def typed_text(words: Sequence[str]) -> Typed:
     for text, file in said:
         parts.append(Part(line, file))
         line += text.count("\n") + 2
-    return Typed("\n\n".join(text for text, _ in said), tuple(parts))
+    return TypedText("\n\n".join(text for text, _ in said), tuple(parts))
 
 
 def files_among(words: Sequence[str]) -> list[str]:
-    """Those of the words that are paths of files, as they stand behind `--attach *.py` once a shell has expanded it."""
+    """Return the words that are paths of files, such as those that a shell makes of `--attach *.py`."""
     return [word for word in words if _is_word(word) and os.path.isfile(word)]  # noqa: PTH113 - False for any text
 
 
@@ -147,17 +146,17 @@ def _near_names(name: str) -> list[str]:
     return [f"{directory}{slash}{near}" for near in closest_names(base, names, most=3)]
 
 
-class Keeper:
+class DraftKeeper:
     """Holds a draft until the context is left: then it is removed if nobody needs it any more, and kept otherwise.
 
     `is_needed` says that it is. What is blank is never kept, and nothing is with `--no-persist`.
     """
 
-    def __init__(self, draft: Draft, options: Options, place: Place, chosen: ConversationInfo | None) -> None:
+    def __init__(self, draft: Draft, context: QueryContext, chosen: ConversationInfo | None) -> None:
         self.is_needed = True
         self._draft = draft
-        self._options = options
-        self._place = place
+        self._options = context.options
+        self._context = context
         self._start = None if chosen is None else chosen.id
         self._home = self._start
         self._is_moving = False
@@ -165,7 +164,7 @@ class Keeper:
     def follow(self) -> None:
         """Move the draft to the conversation that is active now, where there is one."""
         self._is_moving = True
-        home = self._place.session.active() or self._start
+        home = self._context.session.active() or self._start
         if self._options.persist and home != self._home:
             self._draft.move_to(self._directory(home))
             self._home = home
@@ -202,13 +201,13 @@ class Keeper:
         return f"what you wrote is kept in {str(self._draft.path)!r}; `{self._command()}` goes on with it"
 
     def _command(self) -> str:
-        active = self._place.session.active()
+        active = self._context.session.active()
         if self._home == active:
             return "jp query --edit"
         return "jp query --new --edit" if self._home is None else f"jp query --id {self._home} --edit"
 
     def _directory(self, home: ConversationId | None) -> Path:
-        return drafts_directory(self._place.workspace, "" if home is None else home.digits, persistent=True)
+        return drafts_directory(self._context.workspace, "" if home is None else home.digits, persistent=True)
 
 
 _MOST_TOPIC_CHARS = 200
@@ -217,7 +216,7 @@ _LONGEST_SECRET = 8_000
 """So much behind a cut is looked at for the rest of a secret that begins before it."""
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class QueryInput(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the command line and standard input, and whether an editor has to be opened."""
 
     typed: str = ""
@@ -238,24 +237,30 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     revert: Revert | None = None
 
     def after(self, entries: Sequence[AnyEntry]) -> Sequence[AnyEntry]:
-        """The stream that the request comes after, of which what it replaces is no part."""
+        """Return the stream that the request comes after, of which what it replaces is no part."""
         return entries if self.revert is None else (*entries, self.revert)
 
     def recorder(self, log: Log) -> Recorder:
-        """A recorder for the turn: with its request, what it replaces is undone."""
+        """Return a recorder for the turn: with its request, what it replaces is undone."""
         if self.revert is None:
             return log
 
-        from jp.app.query.replaying import ReplacingRecorder
+        from jp.app.query.earlier_turns import ReplacingRecorder
 
         return ReplacingRecorder(log, self.revert)
 
 
-class Composed:
+class ComposedQuery:
     """A query whose words are all there. `replayed` is the id of the turn whose request these already hold."""
 
     def __init__(
-        self, text: str, piped: str = "", *, replays: bool = False, replayed: str = "", keeper: Keeper | None = None
+        self,
+        text: str,
+        piped: str = "",
+        *,
+        replays: bool = False,
+        replayed: str = "",
+        keeper: DraftKeeper | None = None,
     ) -> None:
         self._text = text
         self._piped = piped
@@ -280,8 +285,8 @@ class Composed:
             line = one_line(line)
         return line[:_MOST_CHARS_OF_FIRST_WORDS].rstrip() or None
 
-    def question(self, held: Held | None, *, author: str | None) -> Question:
-        """The request to a conversation, None for a new one.
+    def question(self, held: QueryConversation | None, *, author: str | None) -> Question:
+        """Return the request to a conversation, None for a new one.
 
         Raises:
             UsageError: a request is to be asked again and there is none, or another than the one that was edited.
@@ -290,9 +295,9 @@ class Composed:
         if not self._replays:
             return Question(request=ChatRequest(content=words, author=author))
 
-        from jp.app.query.replaying import again
+        from jp.app.query.earlier_turns import request_again
 
-        request, revert = again(held, words, author=author, edited=self._replayed)
+        request, revert = request_again(held, words, author=author, edited=self._replayed)
         return Question(request=request, revert=revert)
 
     def begun(self) -> None:
@@ -303,20 +308,20 @@ class Composed:
 
 
 def _beginning(text: str) -> str:
-    """The beginning of `text`. Secrets are replaced before it is cut, as half of one would not be known."""
+    """Return the beginning of `text`. Secrets are replaced before it is cut, as half of one would not be known."""
     from jp.context.redaction import redact
 
     return redact(text[: _MOST_TOPIC_CHARS + _LONGEST_SECRET]).text[:_MOST_TOPIC_CHARS]
 
 
-async def read_question(options: Options, arguments: QueryArguments) -> Given:
+async def read_question(options: Options, arguments: QueryArguments) -> QueryInput:
     """Read the question, or the text that an editor starts from.
 
     Raises:
         UsageError: nothing is asked and nobody can be; an editor is asked for and there is no terminal; or a file
             cannot be read.
     """
-    from jp.app.stdin import read_piped, stdin_source
+    from jp.app.values import read_piped, stdin_source
 
     source = stdin_source(asked="-" in arguments.words, refused=not arguments.reads_stdin)
     typed = await typed_text(arguments.words)
@@ -326,7 +331,7 @@ async def read_question(options: Options, arguments: QueryArguments) -> Given:
     piped = await read_piped(source, on_idle=lambda: options.notice("reading standard input … (--no-stdin to skip)"))
     if piped is not None and piped.is_damaged:
         options.notice("what was piped in is not UTF-8; its invalid bytes were replaced")
-    given = Given(typed=typed.text, parts=typed.parts, piped="" if piped is None else piped.text)
+    given = QueryInput(typed=typed.text, parts=typed.parts, piped="" if piped is None else piped.text)
     if _wants_editor(arguments, given):
         return msgspec.structs.replace(given, opens_editor=True)
     if given.is_empty and not arguments.replay:
@@ -345,7 +350,7 @@ def _has_person() -> bool:
     return is_attended() and os.isatty(0)
 
 
-def _wants_editor(arguments: QueryArguments, given: Given) -> bool:
+def _wants_editor(arguments: QueryArguments, given: QueryInput) -> bool:
     """Return whether to open an editor: where it is asked for, or a person at a terminal typed nothing at all."""
     if arguments.no_edit:
         return False
@@ -353,7 +358,7 @@ def _wants_editor(arguments: QueryArguments, given: Given) -> bool:
     if not asked and (not given.is_empty or arguments.replay or "-" in arguments.words or not _has_person()):
         return False
 
-    from jp.app.editor import has_terminal
+    from jp.app.drafts import has_terminal
 
     if has_terminal():
         return True

@@ -12,25 +12,24 @@ from msgspec.structs import replace
 
 from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments, check, flag_layers, read_wanted, with_schema
-from jp.app.query.asking import Asker
-from jp.app.query.attachments import Schemes, check_size, compose_request, healing, outside_of_root
+from jp.app.query.attachments import AttachmentSchemes, check_size, compose_request, outside_of_root, restoring
 from jp.app.query.conversation import (
-    Asked,
-    Begun,
-    Held,
-    Place,
-    Settings,
-    begin,
+    ConversationContext,
+    NewConversation,
+    QueryContext,
+    QueryConversation,
+    TurnSettings,
+    begin_conversation,
     choose_conversation,
-    find_place,
-    hold,
-    settle,
+    open_context,
+    open_conversation,
+    resolve_settings,
 )
-from jp.app.query.question import Composed, Given, Question, read_question
-from jp.app.query.screen import Screen, Unwatched
-from jp.app.query.structured import Structured, take_structured_turn
-from jp.app.query.titling import Spent, Titling
-from jp.app.query.tools import Standing, tool_layers, without_missing_tools
+from jp.app.query.question import ComposedQuery, QueryInput, Question, read_question
+from jp.app.query.screen import NoScreen, Screen
+from jp.app.query.structured import StructuredTurn, take_structured_turn
+from jp.app.query.tools import BuiltinTools, tool_layers, without_missing_tools
+from jp.app.query.turns import TitleCost, TitleWriter, TurnRunner
 from jp.app.query.wiring import Wiring, check_rendering, wire
 from jp.app.settings import require_tool, tell_ignored
 from jp.config.model import AppConfig
@@ -41,8 +40,9 @@ from jp.turn.ports import Recorder
 from jp.turn.request import InlineLoader, Loader
 
 if TYPE_CHECKING:
+    from jp.app.compaction.order import CompactionOrder
     from jp.app.query.dry_run import DryRun
-    from jp.app.structured.check import Checker
+    from jp.app.schema_checker import Checker
     from jp.workspace.listing import ConversationInfo
 
 
@@ -56,14 +56,11 @@ class PreparedQuery(msgspec.Struct, frozen=True, kw_only=True):
         stack: what is held until the query is over: the conversation's lock, its log, MCP servers.
     """
 
-    options: Options
-    arguments: QueryArguments
-    screen: Screen
-    place: Place
-    held: Held | None
-    settings: Settings
+    context: QueryContext
+    held: QueryConversation | None
+    settings: TurnSettings
     wiring: Wiring
-    composed: Composed
+    composed: ComposedQuery
     question: Question
     entries: Sequence[AnyEntry]
     request: ChatRequest
@@ -85,21 +82,21 @@ class QueryReport(msgspec.Struct, frozen=True, kw_only=True):
 
     conversation: str
     outcome: TurnOutcome
-    structured: Structured | None
+    structured: StructuredTurn | None
     wiring: Wiring
     recorder: Recorder
     start: int
     max_cycles: int
-    titling: Titling
+    titling: TitleWriter
 
     @property
     def answer(self) -> str:
         """The text of the answer; empty where none came."""
-        from jp.app.query.past import last_answer
+        from jp.app.query.earlier_turns import last_answer
 
         return last_answer(self.recorder.entries[self.start :])
 
-    async def title(self) -> Spent | None:
+    async def title(self) -> TitleCost | None:
         """Wait a moment for the title of a new conversation; return what it cost."""
         return await self.titling.settle(answered=self.outcome.ending == "answered")
 
@@ -120,7 +117,7 @@ async def prepare(
     """
     check(arguments)
     async with AsyncExitStack() as stack:
-        yield await _prepared(options, arguments, Unwatched() if screen is None else screen, stack)
+        yield await _prepared(options, arguments, NoScreen() if screen is None else screen, stack)
 
 
 async def _prepared(
@@ -128,19 +125,19 @@ async def _prepared(
 ) -> PreparedQuery:
     wanted = read_wanted(arguments)
     given = await read_question(options, arguments)
-    place = find_place(options)
-    chosen = await choose_conversation(options, arguments, place)
-    composed = await compose(options, arguments, given, place, chosen, stack)
-    held = None if chosen is None else await hold(chosen, place, options, arguments, stack)
-    schemes = Schemes(
-        place.workspace, options, chosen, earlier=None if held is None or held.fork else len(held.entries)
+    context = open_context(options, arguments, screen)
+    chosen = await choose_conversation(context)
+    composed = await compose(context, given, chosen, stack)
+    held = None if chosen is None else await open_conversation(chosen, context, stack)
+    schemes = AttachmentSchemes(
+        context.workspace, options, chosen, earlier=None if held is None or held.fork else len(held.entries)
     )
-    settings = _settled(options, arguments, place, held, schemes)
+    settings = _settled(context, held, schemes)
     typed = schemes.typed(arguments.attach)
-    config = await _with_tools(options, settings, place, schemes, stack)
-    standing = Standing(schemes, config, held, typed, is_structured=wanted is not None)
-    wiring = wire(options, arguments, config, place, standing, screen)
-    stack.callback(_learn, options, wiring)
+    config = await _with_tools(context, settings, schemes, stack)
+    builtin = BuiltinTools(schemes, config, held, typed, is_structured=wanted is not None)
+    wiring = wire(context, config, builtin)
+    stack.callback(_learn, wiring)
     question = composed.question(held, author=config.user.name)
     entries = question.after(() if held is None else held.entries)
     request, sentences = await compose_request(question.request, typed, schemes, entries, config.conversation)
@@ -150,10 +147,7 @@ async def _prepared(
     if not arguments.yes:
         check_size(request, limit=config.conversation.max_input_bytes)
     return PreparedQuery(
-        options=options,
-        arguments=arguments,
-        screen=screen,
-        place=place,
+        context=context,
         held=held,
         settings=settings,
         wiring=wiring,
@@ -176,11 +170,11 @@ async def preview(prepared: PreparedQuery) -> DryRun:
     """
     from jp.app.query.dry_run import preview_request
 
-    arguments, held = prepared.arguments, prepared.held
+    held = prepared.held
     if held is not None:
-        entries = compacted_entries(arguments, prepared.entries, held.loader, prepared.wiring)
+        entries = compacted_entries(prepared.wiring, prepared.entries, held.loader)
         held = replace(held, entries=entries)
-    return await preview_request(prepared.options, held, prepared.wiring, prepared.request, exact=arguments.exact)
+    return await preview_request(held, prepared.wiring, prepared.request)
 
 
 async def run(prepared: PreparedQuery) -> QueryReport:
@@ -189,26 +183,19 @@ async def run(prepared: PreparedQuery) -> QueryReport:
     Raises:
         JpError: it cannot be sent, or could not be written.
     """
-    options, arguments, wiring, request = prepared.options, prepared.arguments, prepared.wiring, prepared.request
-    prepared.screen.check(wiring.config)
+    context, wiring, request, composed = prepared.context, prepared.wiring, prepared.request, prepared.composed
+    context.screen.check(wiring.config)
     _check(wiring, prepared.held, prepared.entries, request)
-    check_compaction(arguments, wiring.config)
+    check_compaction(wiring)
     await heed_interruptions()  # before anything is written
-    composed = prepared.composed
-    asked = Asked(
-        options=options,
-        arguments=arguments,
-        outside=prepared.outside,
-        topic=composed.topic,
-        first_words=composed.first_words,
-    )
-    begun = await begin(prepared.place, prepared.held, prepared.settings, asked, prepared.stack)
-    await compact_first(options, arguments, wiring, begun, prepared.place)
+    new = NewConversation(outside=prepared.outside, topic=composed.topic, first_words=composed.first_words)
+    begun = await begin_conversation(context, prepared.held, prepared.settings, new, prepared.stack)
+    await compact_first(wiring, begun)
     composed.begun()
-    recorder = healing(prepared.question.recorder(begun.log), request, wiring.notice)
-    titling = Titling(options, wiring, begun=begun, recorder=recorder, screen=prepared.screen)
+    recorder = restoring(prepared.question.recorder(begun.log), request, wiring.notice)
+    titling = TitleWriter(wiring, begun=begun, recorder=recorder)
     await prepared.stack.enter_async_context(titling)
-    asker = Asker(options, arguments, titling.wiring, begun=begun, recorder=recorder, screen=prepared.screen)
+    asker = TurnRunner(titling.wiring, begun=begun, recorder=recorder)
     cycles, start = asker.limits.max_cycles, len(recorder.entries)
     structured = None
     if prepared.checker is None:
@@ -240,94 +227,82 @@ async def heed_interruptions() -> None:
         await sleep_forever()
 
 
-def check_compaction(arguments: QueryArguments, config: AppConfig) -> None:
+def check_compaction(wiring: Wiring) -> None:
     """Refuse what `--compact` says before anything is written.
 
     Raises:
         UsageError: its value is a word of the query, or no profile.
         ConfigurationError: there is no such profile.
     """
-    if arguments.compact is not None:
-        from jp.app.compaction.order import order_of
-
-        order_of(config.conversation.compaction, profile=_profile_of(arguments, config))
+    if wiring.context.arguments.compact is not None:
+        _order(wiring)
 
 
-async def compact_first(
-    options: Options, arguments: QueryArguments, wiring: Wiring, begun: Begun, place: Place
-) -> None:
+async def compact_first(wiring: Wiring, begun: ConversationContext) -> None:
     """Compact as `--compact` says, and tell in a line what came of it. The turn that is to begin is not there yet.
 
     Raises:
         JpError: it could not be done; nothing was written, and nothing is asked.
     """
-    if arguments.compact is None:
+    if wiring.context.arguments.compact is None:
         return
-    from jp.app.compaction.applying import append, made_sentence, make
-    from jp.app.compaction.order import order_of
+    from jp.app.compaction.overlays import append, made_sentence, make
     from jp.app.compaction.preview import Previewer
     from jp.app.query.budget import payment
 
-    config = wiring.config
-    order = order_of(config.conversation.compaction, profile=_profile_of(arguments, config))
+    config, order = wiring.config, _order(wiring)
     entries = tuple(begun.log.entries)
     previewer = Previewer(entries, config, begun.log, now=time(), model=wiring.model)
     made = await make(
         previewer,
         previewer.plan(order),
         order,
-        workspace=place.workspace,
+        workspace=wiring.context.workspace,
         notice=wiring.notice,
         pay=payment(wiring.cap, config),
     )
     append(begun.log, made.overlays)
-    options.notice(made_sentence(made, str(begun.info.id)))
+    wiring.notice(made_sentence(made, str(begun.info.id)))
 
 
-def compacted_entries(
-    arguments: QueryArguments, entries: Sequence[AnyEntry], loader: Loader, wiring: Wiring
-) -> Sequence[AnyEntry]:
-    """The stream as `--compact` would leave it, for a dry run: no model is asked, so a summary is not there."""
-    if arguments.compact is None:
+def compacted_entries(wiring: Wiring, entries: Sequence[AnyEntry], loader: Loader) -> Sequence[AnyEntry]:
+    """Return the stream as `--compact` would leave it, for a dry run: no model is asked, so a summary is not there."""
+    if wiring.context.arguments.compact is None:
         return entries
-    from jp.app.compaction.applying import turns_text
-    from jp.app.compaction.order import order_of
+    from jp.app.compaction.overlays import turns_text
     from jp.app.compaction.preview import Previewer
 
-    config = wiring.config
-    order = order_of(config.conversation.compaction, profile=_profile_of(arguments, config))
-    previewer = Previewer(entries, config, loader, now=time(), model=wiring.model)
-    plan = previewer.plan(order)
+    previewer = Previewer(entries, wiring.config, loader, now=time(), model=wiring.model)
+    plan = previewer.plan(_order(wiring))
     if plan.summary is not None:
         turns = turns_text(plan.summary.first, plan.summary.last)
         wiring.notice(f"a summary of {turns} would be written first; it is not in what is shown here")
     return (*entries, *plan.overlays)
 
 
-def _profile_of(arguments: QueryArguments, config: AppConfig) -> str | None:
-    """Return the profile that `--compact` names; None without one.
+def _order(wiring: Wiring) -> CompactionOrder:
+    """Return the compaction that `--compact` asks for.
 
     Raises:
         UsageError: a word of the query is a profile of the user's own, which no word before the configuration tells.
+        ConfigurationError: there is no such profile.
     """
+    from jp.app.compaction.order import order_of
+
+    arguments, config = wiring.context.arguments, wiring.config
     detached = [word for word in arguments.words if word in config.conversation.compaction.profiles]
     if detached and not arguments.compact:
         raise UsageError(
             f"{detached[0]!r} is the name of a profile, but would be part of the query",
             hint=f"write `--compact={detached[0]}`",
         )
-    return arguments.compact or None
+    return order_of(config.conversation.compaction, profile=arguments.compact or None)
 
 
 async def compose(
-    options: Options,
-    arguments: QueryArguments,
-    given: Given,
-    place: Place,
-    chosen: ConversationInfo | None,
-    stack: AsyncExitStack,
-) -> Composed:
-    """The words to ask. The conversation is not locked for it: who writes takes the time that it takes.
+    context: QueryContext, given: QueryInput, chosen: ConversationInfo | None, stack: AsyncExitStack
+) -> ComposedQuery:
+    """Return the words to ask. The conversation is not locked for it: who writes takes the time that it takes.
 
     What was written in an editor is kept until `stack` is left after the turn was answered.
 
@@ -335,63 +310,63 @@ async def compose(
         NotAskedError: the user left the editor without a text, or in a way that means so.
         JpError: something that the query needs is not there, or a template cannot be rendered.
     """
+    arguments = context.arguments
     if not (given.opens_editor or arguments.quote or arguments.template):
-        return Composed(given.typed, given.piped, replays=arguments.replay)
+        return ComposedQuery(given.typed, given.piped, replays=arguments.replay)
 
     from jp.app.query.composer import Composer
 
-    return await Composer(options, arguments, place, chosen).compose(given, stack)
+    return await Composer(context, chosen).compose(given, stack)
 
 
-def _settled(
-    options: Options, arguments: QueryArguments, place: Place, held: Held | None, schemes: Schemes
-) -> Settings:
-    """The settings of the turn. What is ignored of a stranger's files is named.
+def _settled(context: QueryContext, held: QueryConversation | None, schemes: AttachmentSchemes) -> TurnSettings:
+    """Return the settings of the turn. What is ignored of a stranger's files is named.
 
     Raises:
         ConfigurationError: a value is not accepted, or is needed and not trusted.
     """
+    arguments = context.arguments
     flags = flag_layers(arguments, [declaration.text for declaration in schemes.typed(arguments.attach)])
-    settings = settle(place, held, [*flags, *tool_layers(arguments, place, held, flags)])
+    settings = resolve_settings(context, held, [*flags, *tool_layers(context, held, flags)])
     info = None if held is None else held.info
     for name in sorted(arguments.approve.union(filter(None, [arguments.tool_use]))):
         require_tool(settings.resolved, name, info)
-    tell_ignored(options, settings.resolved, info)
+    tell_ignored(context.options, settings.resolved, info)
     schemes.distrust(settings.resolved)
     return settings
 
 
 async def _with_tools(
-    options: Options, settings: Settings, place: Place, schemes: Schemes, stack: AsyncExitStack
+    context: QueryContext, settings: TurnSettings, schemes: AttachmentSchemes, stack: AsyncExitStack
 ) -> AppConfig:
-    """The configuration without tools that are not here, and with those that MCP servers have, until the command ends.
+    """Return the configuration without missing tools and with those of MCP servers, which run until the command ends.
 
     Raises:
         JpError: a server that is needed is not there.
     """
-    config, missing = without_missing_tools(settings.resolved, place.cache)
+    config, missing = without_missing_tools(settings.resolved, context.cache)
     for sentence in missing:
-        options.notice(sentence)
+        context.options.notice(sentence)
     servers = await stack.enter_async_context(schemes.servers)
     return await servers.join(config)
 
 
-def _learn(options: Options, wiring: Wiring) -> None:
+def _learn(wiring: Wiring) -> None:
     """Keep how far estimates were off."""
-    if wiring.measuring is not None and wiring.measuring.measured and options.persist:
+    if wiring.measuring is not None and wiring.measuring.measured and wiring.context.options.persist:
         from jp.app.estimates import learn
 
         learn(wiring.model.provider, wiring.measuring.measured)
 
 
-def _check(wiring: Wiring, held: Held | None, entries: Sequence[AnyEntry], request: ChatRequest) -> None:
+def _check(wiring: Wiring, held: QueryConversation | None, entries: Sequence[AnyEntry], request: ChatRequest) -> None:
     """Refuse a request that cannot be sent, or costs more than all may, before anything is written."""
     check_rendering(wiring, request)
     if wiring.cap is None:
         return
-    from jp.app.query.attachments import HealingLoader
+    from jp.app.query.attachments import RestoringLoader
     from jp.app.query.budget import over_budget, permits_turn
 
-    loader = HealingLoader(InlineLoader() if held is None else held.loader, request)
+    loader = RestoringLoader(InlineLoader() if held is None else held.loader, request)
     if not permits_turn(wiring.cap, entries, request, wiring.settings, loader):
         raise over_budget(wiring.cap)

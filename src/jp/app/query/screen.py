@@ -101,7 +101,7 @@ class Stoppable(Protocol):
         ...
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a turn: of its own accord, then with an `outcome`, or by what a person chose."""
 
     outcome: TurnOutcome | None = None
@@ -162,12 +162,12 @@ class Screen(Protocol):
 
     async def watch(
         self, run: Callable[[], Awaitable[TurnOutcome]], display: TurnDisplay, tools: Stoppable, dialogue: Dialogue
-    ) -> Ended:
+    ) -> TurnEnd:
         """Run a turn, which `display` shows, and let the person step in."""
         ...
 
 
-class _Undisturbed:
+class _NoInterruption:
     """An interruption that never comes."""
 
     def offer(self, respond: Callable[[], object]) -> None:
@@ -186,7 +186,7 @@ class _Undisturbed:
         raise RuntimeError(msg)
 
 
-class _Unseen:
+class _NoDisplay:
     """A display that shows nothing."""
 
     def begin(self, conversation: str, entries: Sequence[AnyEntry]) -> None:
@@ -220,11 +220,11 @@ class _Unseen:
         """See the port."""
 
 
-class Unwatched:
+class NoScreen:
     """A screen for nobody: nothing is shown, and nobody is asked, so that tools that ask are denied."""
 
     def __init__(self) -> None:
-        self.interruption: Interruption = _Undisturbed()
+        self.interruption: Interruption = _NoInterruption()
         self.is_watched = False
 
     def check(self, config: AppConfig) -> None:
@@ -235,7 +235,7 @@ class Unwatched:
     ) -> TurnDisplay:
         """See the port."""
         del shown, config, clock, entries
-        return _Unseen()
+        return _NoDisplay()
 
     def approver(self, dialogue: Dialogue, config: AppConfig) -> Approver | None:
         """See the port."""
@@ -245,7 +245,7 @@ class Unwatched:
 
     async def watch(
         self, run: Callable[[], Awaitable[TurnOutcome]], display: TurnDisplay, tools: Stoppable, dialogue: Dialogue
-    ) -> Ended:
+    ) -> TurnEnd:
         """See the port."""
         del display, tools, dialogue
-        return Ended(outcome=await run())
+        return TurnEnd(outcome=await run())

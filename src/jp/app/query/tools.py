@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.query.arguments import QueryArguments
-from jp.app.query.attachments import Schemes
-from jp.app.query.conversation import Held, Place
+from jp.app.query.attachments import AttachmentSchemes
+from jp.app.query.conversation import QueryContext, QueryConversation
 from jp.app.settings import require_tool
 from jp.app.toolset import Toolset
 from jp.config.entries import ToolConfig
@@ -32,22 +32,23 @@ if TYPE_CHECKING:
 _ALL = frozenset({"*", "!*"})
 
 
-def tool_layers(arguments: QueryArguments, place: Place, held: Held | None, flags: Sequence[Layer]) -> list[Layer]:
-    """The layer that offers tools or takes them away, over what holds without it; `flags` are the other options'.
+def tool_layers(context: QueryContext, held: QueryConversation | None, flags: Sequence[Layer]) -> list[Layer]:
+    """Return the layer that offers tools or takes them away; `flags` are those of the other options.
 
     Raises:
         UsageError: there is no such tool, or one is to be taken away that is always offered.
         ConfigurationError: the layers below it do not fit together.
     """
+    arguments = context.arguments
     if not arguments.tools:
         return []
     from jp.app.toolset import Toolset
     from jp.tool.toolbox import ToolSwitch
 
-    resolved = place.sources.resolve(conversation=() if held is None else held.layers, flags=flags)
+    resolved = context.sources.resolve(conversation=() if held is None else held.layers, flags=flags)
     config = resolved.config
-    toolset = Toolset(config, cache_directory=place.cache)
-    remembered = _remembered(config, place)
+    toolset = Toolset(config, cache_directory=context.cache)
+    remembered = _remembered(config, context)
     names = {*toolset.names, *remembered.settings}
     _check_words(arguments, names)
 
@@ -79,17 +80,17 @@ class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
         return any(name.startswith(f"{group}_") for group in self.complete) and name not in self.settings
 
 
-def _remembered(config: AppConfig, place: Place) -> _Remembered:
+def _remembered(config: AppConfig, context: QueryContext) -> _Remembered:
     if not config.providers.mcp:
         return _Remembered()
     from jp.mcp.definitions import ListingCache, fingerprint
     from jp.tool.mcp import groups_of, offer
 
-    cache = ListingCache(place.cache / "mcp")
+    cache = ListingCache(context.cache / "mcp")
     listings = {
         name: listing
         for name, server in config.providers.mcp.items()
-        if (listing := cache.read(fingerprint(server, place.root))) is not None
+        if (listing := cache.read(fingerprint(server, context.root))) is not None
     }
     offered = offer(config.conversation.tools, listings)
     groups = [group for group in groups_of(config.conversation.tools) if group.server in listings]
@@ -125,10 +126,10 @@ _SHOWN = 5
 
 
 def without_missing_tools(resolved: Resolved, cache_directory: Path) -> tuple[AppConfig, tuple[str, ...]]:
-    """The configuration without the tools that only the conversation itself names and that are not here.
+    """Return the configuration without the tools that only the conversation itself names and that are not here.
 
-    Besides, what to tell the user of those that it enables. A name that a file or an option says stays: it is a
-    mistake that can be mended. `cache_directory` is where what other packages provide is remembered.
+    Besides, notices about those that it enables. A name that a file or an option has stays: it is a mistake that can
+    be fixed. `cache_directory` remembers what other packages provide.
     """
     config = resolved.config
     tools = config.conversation.tools
@@ -160,10 +161,10 @@ def _sentences(enabled: Collection[str]) -> tuple[str, ...]:
     return (f"tools that this conversation was used with are not here: {shown}{more}",)
 
 
-Making = Callable[[], "Tool"]
+ToolFactory = Callable[[], "Tool"]
 
 
-class Standing:
+class BuiltinTools:
     """The state that decides which of them a request offers, besides the other tools that it offers.
 
     `held` is the conversation so far, `typed` is what is attached now; `is_structured`: the answer has to fit a schema.
@@ -171,9 +172,9 @@ class Standing:
 
     def __init__(
         self,
-        schemes: Schemes,
+        schemes: AttachmentSchemes,
         config: AppConfig,
-        held: Held | None,
+        held: QueryConversation | None,
         typed: Sequence[Declaration],
         *,
         is_structured: bool,
@@ -190,17 +191,17 @@ class Standing:
         return self._schemes.servers.tools
 
     def spelled_out(self, names: Collection[str]) -> frozenset[str]:
-        """The names of tools, where a name may stand for every tool of an MCP server."""
+        """Return the names of tools, where the name of an MCP server means all of its tools."""
         return self._schemes.servers.spelled_out(names)
 
-    def makers(self, model: ModelId, others: Collection[str]) -> Mapping[str, Making]:
-        """Return the ways to make those that are of use beside tools with the names `others`."""
+    def factories(self, model: ModelId, others: Collection[str]) -> Mapping[str, ToolFactory]:
+        """Return the factories of those that are of use beside tools with the names `others`."""
         if not (others or self._may_call(model)):
             return {}
         declared = any(not text.startswith("!") for text in self._config.conversation.attachments)
         attaches = declared or any(not declaration.exclude for declaration in self._typed)
         names = automatic_names(self._entries, has_tools=bool(others), attaches=attaches)
-        making: Mapping[str, Making] = {
+        making: Mapping[str, ToolFactory] = {
             "ask_user": _ask_user,
             "recall": _recall,
             "search_history": _search_history,
@@ -218,7 +219,7 @@ class Standing:
 
     def _refresh_resource(self) -> Tool:
 
-        from jp.app.query.attached_sources import AttachedSources
+        from jp.app.query.sources import AttachedSources
         from jp.tool.context_tools import RefreshResource
 
         return RefreshResource(AttachedSources(self._schemes, self._config.conversation, self._typed))
@@ -231,14 +232,14 @@ def _ask_user() -> Tool:
 
 
 def _recall() -> Tool:
-    from jp.app.recalled import RecalledContents
+    from jp.app.query.sources import RecalledContents
     from jp.tool.context_tools import Recall
 
     return Recall(RecalledContents())
 
 
 def _search_history() -> Tool:
-    from jp.app.recalled import IndexedHistory
+    from jp.app.query.sources import IndexedHistory
     from jp.tool.context_tools import SearchHistory
 
     return SearchHistory(IndexedHistory())

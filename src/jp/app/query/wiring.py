@@ -6,16 +6,15 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.keys import UserKeys
-from jp.app.models import listed_abilities
-from jp.app.options import Options
+from jp.app.models import UserKeys, listed_abilities
 from jp.app.query.arguments import QueryArguments
-from jp.app.query.conversation import Place
+from jp.app.query.conversation import QueryContext
 from jp.app.query.screen import Dialogue, Screen
 from jp.app.toolset import Toolset
 from jp.compaction.fact_lines import FactLines
@@ -47,16 +46,16 @@ from jp.turn.preparation import FREE_CHOICES
 from jp.turn.request import InlineLoader, RequestSettings, build_thread, canonical_tools, rendering_version
 
 if TYPE_CHECKING:
-    from jp.app.query.tools import Standing
+    from jp.app.query.tools import BuiltinTools
     from jp.tool.consent import Inquiries
     from jp.turn.cost_cap import CappedProvider
 
 
 def delivery_of(deduplication: DeduplicationConfig) -> Delivery:
-    """The delivery of every result: bounded, and marked where it was delivered before."""
+    """Return the delivery of every result: bounded, and marked where it was delivered before."""
 
     def deliver(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
-        from jp.app.recalled import LogAddresses
+        from jp.app.query.sources import LogAddresses
         from jp.tool.delivery import OrdinaryDelivery
 
         return OrdinaryDelivery(deduplication, LogAddresses())(configured, output, entries)
@@ -76,7 +75,7 @@ _SYSTEM = (
 
 
 def inquiry_thread(model: str, question: Question, call: ToolCallRequest, entries: Sequence[AnyEntry]) -> Thread:
-    """The request for an answer to what `call`, at the end of the stream `entries`, asks."""
+    """Return the request for an answer to what `call`, at the end of the stream `entries`, asks."""
     requests = (entry.content for entry in reversed(entries) if isinstance(entry, ChatRequest))
     arguments = call.arguments if isinstance(call.arguments, str) else msgspec.json.encode(call.arguments).decode()
     parts = [
@@ -136,7 +135,7 @@ class ModelRespondent:
         thread = inquiry_thread(self._model.name, question, call, stream.entries)
         parameters = msgspec.structs.replace(thread.parameters, abilities=self._abilities)
         request = self._provider.render(msgspec.structs.replace(thread, parameters=parameters))
-        asked = _Asked()
+        asked = _Requests()
         problem = ""
         for _ in range(_ATTEMPTS):
             if not self._cap.permits(request):
@@ -156,7 +155,7 @@ class ModelRespondent:
         return Unanswered(cause="nobody")
 
 
-class _Asked:
+class _Requests:
     """Requests for one answer, and what they took together; None where nobody has said so."""
 
     def __init__(self) -> None:
@@ -179,7 +178,7 @@ class _Asked:
         return "".join(texts)
 
 
-class Answering(msgspec.Struct, frozen=True, kw_only=True):
+class QuestionModel(msgspec.Struct, frozen=True, kw_only=True):
     """The model that tools may ask. `log` hears why it gave no answer. `abilities` are those its provider lists."""
 
     model: ModelId
@@ -192,11 +191,11 @@ class Answering(msgspec.Struct, frozen=True, kw_only=True):
 
     def of(self, toolbox: Toolbox) -> Callable[[ToolCallRequest, Stream], Inquirer]:
         """Return a function that finds who answers a call in `toolbox`. Nothing for it is imported before a call."""
-        return _Made(self, toolbox).inquirer
+        return _Inquirers(self, toolbox).inquirer
 
 
-class _Made:
-    def __init__(self, answering: Answering, toolbox: Toolbox) -> None:
+class _Inquirers:
+    def __init__(self, answering: QuestionModel, toolbox: Toolbox) -> None:
         self._with = answering
         self._toolbox = toolbox
 
@@ -222,26 +221,23 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     too; `measuring` is it, or is within it.
     """
 
+    context: QueryContext
     config: AppConfig
     model: ModelId
     provider: Provider
     tools: ToolCoordinator
     settings: RequestSettings
-    notice: Callable[[str], None]
     dialogue: Dialogue
     cap: CappedProvider | None = None
     measuring: MeasuringProvider | None = None
 
+    def notice(self, text: str) -> None:
+        """Tell the user something that they may want to know."""
+        self.context.options.notice(text)
 
-def wire(
-    options: Options,
-    arguments: QueryArguments,
-    config: AppConfig,
-    place: Place,
-    standing: Standing,
-    screen: Screen,
-) -> Wiring:
-    """Everybody who takes part, before anything is written. `standing` knows of tools what is no configuration.
+
+def wire(context: QueryContext, config: AppConfig, builtin: BuiltinTools) -> Wiring:
+    """Connect the parts of a turn. Nothing is written.
 
     Raises:
         AuthenticationError: the provider has no key.
@@ -249,39 +245,40 @@ def wire(
             demanded that is not offered, or costs are limited that are not known.
     """
     model = _model(config)
-    arguments = replace(arguments, approve=standing.spelled_out(arguments.approve))
+    options = context.options
+    arguments = replace(context.arguments, approve=builtin.spelled_out(context.arguments.approve))
     for own in misspelt(config.providers.llm, model.provider):
         options.notice(
             f"`providers.llm.{own}` is a server of your own: nothing that is set there holds for {model.provider!r}"
         )
     is_shown = arguments.dry_run and not arguments.exact
     provider: Provider = create_provider(
-        config, model, environ=os.environ, root=place.root, stored=UserKeys(), needs_key=not is_shown
+        config, model, environ=os.environ, root=context.root, stored=UserKeys(), needs_key=not is_shown
     )
-    # What a scenario says of tokens, teaches nothing.
+    # The token counts of a scenario must not train the estimator.
     measuring = None if arguments.dry_run or model.provider == "script" else MeasuringProvider(provider)
     provider = provider if measuring is None else measuring
     cap = _cap(config, arguments, provider, model)
     provider = provider if cap is None else cap
     dialogue = Dialogue()
     abilities = listed_abilities(config, model)
-    answering = Answering(
+    answering = QuestionModel(
         model=model,
         provider=provider,
         cap=cap or NoCap(),
         dialogue=dialogue,
-        screen=screen,
+        screen=context.screen,
         log=options.log,
         abilities=abilities,
     )
     toolset = Toolset(
         config,
-        cache_directory=place.cache,
-        standing=partial(standing.makers, model),
-        servers=standing.servers,
-        root=place.workspace.root,
+        cache_directory=context.cache,
+        automatic=partial(builtin.factories, model),
+        servers=builtin.servers,
+        root=context.workspace.root,
     )
-    tools = _tools(config, toolset, place, arguments, answering)
+    tools = _tools(config, toolset, context.root, arguments, answering)
     settings = RequestSettings(
         provider=provider.id,
         model=model.name,
@@ -292,12 +289,12 @@ def wire(
     )
     _check_choice(settings)
     return Wiring(
+        context=context,
         config=config,
         model=model,
         provider=provider,
         tools=tools,
         settings=settings,
-        notice=options.notice,
         dialogue=dialogue,
         cap=cap,
         measuring=measuring,
@@ -305,7 +302,7 @@ def wire(
 
 
 def check_rendering(wiring: Wiring, request: ChatRequest) -> None:
-    """Refuse what the provider cannot be sent before anything is written, and say what of the rest is left out.
+    """Refuse what the provider cannot be sent before anything is written, and say what of the rest is omitted.
 
     Raises:
         ConfigurationError: a parameter cannot be sent.
@@ -355,9 +352,9 @@ def _model(config: AppConfig) -> ModelId:
 def _tools(
     config: AppConfig,
     toolset: Toolset,
-    place: Place,
+    root: Path,
     arguments: QueryArguments,
-    answering: Answering,
+    answering: QuestionModel,
 ) -> ToolCoordinator:
     from jp.app.toolset import AttachmentNames
     from jp.tool.consent import Answers, Consent
@@ -372,7 +369,7 @@ def _tools(
         if name in toolbox:
             check_rules(own.rules, toolbox[name].tool.definition)
     ports = ToolPorts(
-        root=place.root,
+        root=root,
         consent=Consent(
             answers, answering.screen.approver(answering.dialogue, config), real=AttachmentNames().real_path
         ),

@@ -45,7 +45,7 @@ How to write a command:
    of `jp.render`; notices through `options.notice`; nothing else writes to stdout.
 4. Failures are raised as `JpError`; any other exception is reported as a defect of jp. Return an exit code, or None for
    success. A command that has an event loop runs its work inside `jp.cli.terminal.signals.interruptions`.
-5. Standard input is read with `jp.app.stdin` only.
+5. Standard input is read with `jp.app.values` only.
 
 Names in the tree are whole commands: `find` in `jp.cli.command_line.argv` walks it. Plain classes are used instead of
 Structs because msgspec would double the time that help takes.

@@ -11,7 +11,7 @@ import typer
 from jp.cli.options import GlobalOptions
 
 if TYPE_CHECKING:
-    from jp.app.places import AnyWorkspace
+    from jp.app.options import AnyWorkspace
     from jp.config.explain import Action, Distrusted, Effect, ElementOrigin, Explanation, Statement
     from jp.config.layers import Resolved
 
@@ -57,7 +57,7 @@ def explain(
         jp config explain conversation.attachments --id .
         jp config explain assistant --format json
     """
-    from jp.app.places import open_workspace
+    from jp.app.options import open_workspace
     from jp.app.settings import config_places
     from jp.cli.output import print_result
     from jp.config.explain import explain as explained

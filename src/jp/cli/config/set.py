@@ -12,7 +12,7 @@ from jp.cli.options import GlobalOptions, require_persistence
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jp.app.places import AnyWorkspace
+    from jp.app.options import AnyWorkspace
     from jp.config.model import AppConfig
     from jp.errors import JpError
 
@@ -40,7 +40,7 @@ def set_value(
         jp config set --in user user.name="Ada"
         jp config set conversation.tools.fs_read_file:='{"enable":true}'
     """
-    from jp.app.places import open_workspace
+    from jp.app.options import open_workspace
     from jp.cli.output import print_result
     from jp.config.edit import set_in_file
 
@@ -128,7 +128,7 @@ def refuse_link(file: Path) -> None:
 def _file(workspace: AnyWorkspace, where: Which) -> Path:
     import os
 
-    from jp.app.places import current_directory
+    from jp.app.options import current_directory
     from jp.config.files import DIRECTORY_FILE_NAME, FILE_NAME, WORKSPACE_DIRECTORY
     from jp.errors import UsageError
     from jp.workspace.layout import user_config_directory

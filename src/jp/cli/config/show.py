@@ -87,7 +87,7 @@ def get(
 
 def _resolved(options: GlobalOptions, target: str | None) -> Resolved:
     from jp.app.conversations import read_conversation
-    from jp.app.places import open_workspace
+    from jp.app.options import open_workspace
     from jp.app.settings import read_sources
 
     if target is None:
@@ -121,7 +121,7 @@ def path(options: GlobalOptions) -> None:
     Examples:
         jp config path
     """
-    from jp.app.places import open_workspace
+    from jp.app.options import open_workspace
     from jp.app.settings import config_places
     from jp.cli.output import print_result
     from jp.config.files import candidates
@@ -153,7 +153,7 @@ def fmt(
         jp config fmt --check
         jp config fmt .jp/config/personas/*.toml
     """
-    from jp.app.places import current_directory, open_workspace
+    from jp.app.options import current_directory, open_workspace
     from jp.app.settings import config_places
     from jp.cli.output import print_result
     from jp.config.edit import files_read, format_files

@@ -9,8 +9,17 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from jp.app.compaction.applying import (
-    Made,
+from jp.app.compaction.compact import (
+    CompactionRequest,
+    chosen_compactions,
+    make_compaction,
+    plan_compaction,
+    proposals_of,
+    undo_compactions,
+)
+from jp.app.compaction.order import PolicyFlags, RangeFlags, bounds_of, listed_profiles, parse_budget
+from jp.app.compaction.overlays import (
+    CompactionResult,
     append,
     frees_little,
     little_freed,
@@ -23,18 +32,9 @@ from jp.app.compaction.applying import (
     profiles_value,
     turns_text,
 )
-from jp.app.compaction.compact import (
-    CompactionRequest,
-    chosen_compactions,
-    make_compaction,
-    plan_compaction,
-    proposals_of,
-    undo_compactions,
-)
-from jp.app.compaction.order import PolicyFlags, RangeFlags, bounds_of, listed_profiles, parse_budget
 from jp.app.compaction.preview import Previewer
-from jp.app.conversations import HeldConversation, ReadConversation, hold_conversation, read_conversation
-from jp.app.places import AnyWorkspace, open_session, open_workspace
+from jp.app.conversations import OpenConversation, ReadConversation, open_conversation, read_conversation
+from jp.app.options import AnyWorkspace, open_session, open_workspace
 from jp.app.targets import TARGET_HELP, choose_all, is_titled
 from jp.cli.command_line.argv import is_number
 from jp.cli.command_line.loading import bound_value, optional_value
@@ -134,7 +134,7 @@ async def _report(options: GlobalOptions, arguments: CompactArguments, target: s
     if arguments.dry_run:
         return _dry_run(options, arguments, target)
     require_persistence(options, "jp conversation compact")
-    with hold_conversation(options, target) as held:
+    with open_conversation(options, target) as held:
         if arguments.reset is not None:
             return _reset(held, arguments.reset, options)
         if arguments.apply is not None:
@@ -162,7 +162,7 @@ def _id(read: ReadConversation) -> str | None:
     return None if read.info is None else str(read.info.id)
 
 
-async def _compact(held: HeldConversation, arguments: CompactArguments, options: GlobalOptions) -> _Report:
+async def _compact(held: OpenConversation, arguments: CompactArguments, options: GlobalOptions) -> _Report:
     made = await make_compaction(options, held, arguments.request)
     if not made.overlays:
         value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
@@ -176,7 +176,7 @@ async def _compact(held: HeldConversation, arguments: CompactArguments, options:
     return _written(held, made)
 
 
-async def _agrees(made: Made) -> bool:
+async def _agrees(made: CompactionResult) -> bool:
     """Return whether what frees little is wanted; where nobody can be asked, the command itself says so."""
     from jp.render.prompts import ask_yes_no
 
@@ -185,7 +185,7 @@ async def _agrees(made: Made) -> bool:
     )
 
 
-def _propose(held: HeldConversation, made: Made) -> _Report:
+def _propose(held: OpenConversation, made: CompactionResult) -> _Report:
     identity = proposals_of(held).keep(str(held.info.id), made.overlays, held.log.entries)
     lines = [f"proposed for {_named(overlay)}" for overlay in made.overlays]
     lines += [overlay.summary.text for overlay in made.overlays if overlay.summary is not None]
@@ -195,7 +195,7 @@ def _propose(held: HeldConversation, made: Made) -> _Report:
     return _Report(text="\n".join(lines), value=value, did=True)
 
 
-def _apply(held: HeldConversation, identity: str, options: GlobalOptions) -> _Report:
+def _apply(held: OpenConversation, identity: str, options: GlobalOptions) -> _Report:
     proposals = proposals_of(held)
     overlays = proposals.read(identity, str(held.info.id), held.log.entries)
     config = held.with_layers(()).config
@@ -203,12 +203,12 @@ def _apply(held: HeldConversation, identity: str, options: GlobalOptions) -> _Re
     if effect.freed <= 0:
         value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
         return _Report(text="it would not make the view smaller any more", value=value, did=False)
-    report = _written(held, Made(overlays=overlays, effect=effect))
+    report = _written(held, CompactionResult(overlays=overlays, effect=effect))
     proposals.forget(identity)
     return report
 
 
-def _written(held: HeldConversation, made: Made) -> _Report:
+def _written(held: OpenConversation, made: CompactionResult) -> _Report:
     append(held.log, made.overlays)
     lines = [f"compacted {_named(overlay)}" for overlay in made.overlays]
     lines.append(_tokens(made))
@@ -222,7 +222,7 @@ def _written(held: HeldConversation, made: Made) -> _Report:
     return _Report(text="\n".join(lines), value=_value(held, made), did=True)
 
 
-def _reset(held: HeldConversation, which: str, options: GlobalOptions) -> _Report:
+def _reset(held: OpenConversation, which: str, options: GlobalOptions) -> _Report:
     found = undo_compactions(held, which)
     value = {"id": held.info.id, "reset": [overlay_value(overlay) for overlay in found]}
     if not found:
@@ -236,11 +236,11 @@ def _named(overlay: Compaction) -> str:
     return f"{turns_text(overlay.from_turn, overlay.to_turn)}: {policies_text(overlay)}"
 
 
-def _tokens(made: Made) -> str:
+def _tokens(made: CompactionResult) -> str:
     return f"tokens: about {made.effect.before:,} before, {made.effect.after:,} now"
 
 
-def _value(held: HeldConversation, made: Made) -> dict[str, Any]:
+def _value(held: OpenConversation, made: CompactionResult) -> dict[str, Any]:
     return {
         "id": held.info.id,
         "overlays": [overlay_value(overlay) for overlay in made.overlays],
@@ -249,7 +249,7 @@ def _value(held: HeldConversation, made: Made) -> dict[str, Any]:
     }
 
 
-def _where(held: HeldConversation) -> str:
+def _where(held: OpenConversation) -> str:
     return f" {held.info.id}"
 
 

@@ -12,7 +12,7 @@ from jp.cli.options import GlobalOptions, require_persistence
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from jp.app.places import AnyWorkspace
+    from jp.app.options import AnyWorkspace
     from jp.workspace.listing import ConversationInfo, Metadata
     from jp.workspace.lock import Lock
 
@@ -71,7 +71,7 @@ def ls(options: GlobalOptions, *, target: Target = ".") -> None:
     Examples:
         jp conversation label ls --id last
     """
-    from jp.app.places import open_session, open_workspace
+    from jp.app.options import open_session, open_workspace
     from jp.app.targets import choose
 
     workspace = open_workspace(options)
@@ -83,7 +83,7 @@ def _change(options: GlobalOptions, target: str, change: Callable[[Mapping[str, 
     from msgspec.structs import replace
 
     from jp.app.conversations import tidy
-    from jp.app.places import acquire, open_session, open_workspace
+    from jp.app.options import acquire, open_session, open_workspace
     from jp.app.targets import choose
 
     require_persistence(options, "jp conversation label")
@@ -159,7 +159,7 @@ def _set(
     is_archived: bool,
 ) -> None:
     from jp.app.conversations import tidy
-    from jp.app.places import acquire, open_session, open_workspace
+    from jp.app.options import acquire, open_session, open_workspace
     from jp.app.targets import choose_all
     from jp.cli.output import print_result
 
@@ -228,7 +228,7 @@ def edit(
         jp conversation edit --expires never
     """
     from jp.app.conversations import tidy
-    from jp.app.places import acquire, open_session, open_workspace
+    from jp.app.options import acquire, open_session, open_workspace
     from jp.app.targets import choose, title_of
     from jp.cli.conversation.ls import as_value
     from jp.cli.output import print_result
@@ -389,7 +389,7 @@ def _check_move(options: GlobalOptions, workspace: AnyWorkspace, info: Conversat
 def _moved(
     options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo, lock: Lock, *, local: bool
 ) -> ConversationInfo:
-    from jp.app.forking import own_changes
+    from jp.app.fork import own_changes
     from jp.app.settings import accept_own, is_foreign
     from jp.workspace.retention import move_conversation
     from jp.workspace.workspace import Workspace

@@ -14,7 +14,7 @@ from jp.errors import ExitCode
 
 if TYPE_CHECKING:
     from jp.app.conversations import ImportedConversation
-    from jp.app.places import AnyWorkspace
+    from jp.app.options import AnyWorkspace
     from jp.workspace.listing import ConversationInfo
 
 
@@ -62,8 +62,8 @@ def fork(
     import anyio
     from msgspec import to_builtins
 
-    from jp.app.forking import ForkRequest
-    from jp.app.forking import fork as fork_conversation
+    from jp.app.fork import ForkRequest
+    from jp.app.fork import fork as fork_conversation
     from jp.cli.output import print_result
     from jp.errors import UsageError
 
@@ -98,7 +98,7 @@ def remove(
         jp conversation rm jp-c17800836875
         jp conversation rm --yes last
     """
-    from jp.app.places import acquire, open_session, open_workspace
+    from jp.app.options import acquire, open_session, open_workspace
     from jp.app.settings import trust_store
     from jp.app.targets import choose_all
     from jp.cli.output import print_result

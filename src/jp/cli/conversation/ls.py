@@ -89,7 +89,7 @@ def ls(
         jp conversation ls --label area=parser --pinned
         jp conversation ls --format json
     """
-    from jp.app.places import open_session, open_workspace
+    from jp.app.options import open_session, open_workspace
     from jp.app.targets import has_labels, parse_labels
     from jp.cli.output import print_result
 
@@ -151,7 +151,7 @@ def path(
         ls "$(jp conversation path)"
         tail -1 "$(jp conversation path last --log)"
     """
-    from jp.app.places import open_session, open_workspace
+    from jp.app.options import open_session, open_workspace
     from jp.app.targets import choose
     from jp.cli.output import print_result
     from jp.workspace.layout import EVENTS, ORIGINAL_EVENTS
@@ -176,7 +176,7 @@ def use(options: GlobalOptions, *, target: Annotated[str | None, typer.Argument(
         jp conversation use last
         jp conversation use '?'
     """
-    from jp.app.places import open_session, open_workspace
+    from jp.app.options import open_session, open_workspace
     from jp.app.targets import choose, choose_other, title_of
     from jp.cli.output import print_result
     from jp.errors import UsageError

@@ -268,8 +268,8 @@ def recall(
     """
     import os
 
-    from jp.app.places import open_session, open_workspace
-    from jp.app.recalled import recalled
+    from jp.app.options import open_session, open_workspace
+    from jp.app.query.sources import recalled
     from jp.app.targets import choose
     from jp.cli.output import print_result
     from jp.cli.terminal.streams import write_stdout_bytes

@@ -14,7 +14,7 @@ from jp.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from jp.app.conversations import HeldConversation
+    from jp.app.conversations import OpenConversation
     from jp.config.model import AppConfig
     from jp.conversation.entries import AnyEntry, JsonObject
     from jp.conversation.turns import Undoable
@@ -34,7 +34,7 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         jp conversation show
         jp conversation show last --format json
     """
-    from jp.app.compaction.applying import overlay_text, overlay_value
+    from jp.app.compaction.overlays import overlay_text, overlay_value
     from jp.app.conversations import read_conversation
     from jp.cli.output import print_result
     from jp.compaction.overlays import compactions_in_force
@@ -159,12 +159,12 @@ def undo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         jp conversation undo
         jp conversation undo last
     """
-    from jp.app.conversations import hold_conversation
+    from jp.app.conversations import open_conversation
     from jp.conversation.entries import Revert
     from jp.conversation.turns import newest_undoable
 
     require_persistence(options, "jp conversation undo")
-    with hold_conversation(options, target) as held:
+    with open_conversation(options, target) as held:
         found = newest_undoable(held.log.entries)
         if found:
             held.log.append(Revert(entries=tuple(entry.id for entry in found)))
@@ -180,12 +180,12 @@ def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     Examples:
         jp conversation redo
     """
-    from jp.app.conversations import hold_conversation
+    from jp.app.conversations import open_conversation
     from jp.conversation.entries import Revert
     from jp.conversation.turns import named_by, newest_undo
 
     require_persistence(options, "jp conversation redo")
-    with hold_conversation(options, target) as held:
+    with open_conversation(options, target) as held:
         revert = newest_undo(held.log.entries)
         found = () if revert is None else named_by(revert, held.log.entries)
         if revert is not None:
@@ -193,7 +193,7 @@ def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         return _say(options, held, found, "brought back", "there is nothing to redo")
 
 
-def _say_what_comes_again(options: GlobalOptions, held: HeldConversation, found: Sequence[Undoable]) -> None:
+def _say_what_comes_again(options: GlobalOptions, held: OpenConversation, found: Sequence[Undoable]) -> None:
     """Name what an undone turn attached and is declared still: the next turn attaches it, unless it is taken out."""
     from jp.attachment.registry import delivered_declarations
     from jp.conversation.turns import turns_of, undone
@@ -212,7 +212,7 @@ def _say_what_comes_again(options: GlobalOptions, held: HeldConversation, found:
 
 
 def _say(
-    options: GlobalOptions, held: HeldConversation, found: Sequence[Undoable], verb: str, nothing: str
+    options: GlobalOptions, held: OpenConversation, found: Sequence[Undoable], verb: str, nothing: str
 ) -> ExitCode:
     from jp.cli.output import print_result
 
@@ -231,7 +231,7 @@ def _type(entry: Undoable) -> str:
 
 
 def _said(entry: Undoable, entries: Sequence[AnyEntry]) -> str:
-    from jp.app.compaction.applying import policies_text, turns_text
+    from jp.app.compaction.overlays import policies_text, turns_text
     from jp.config.schema import key_text
     from jp.conversation.entries import Compaction, ConfigDelta
     from jp.conversation.turns import turns_of

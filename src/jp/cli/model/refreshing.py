@@ -112,7 +112,7 @@ def refresh(options: GlobalOptions, config: AppConfig, providers: Sequence[str],
 
 
 def _accounts(config: AppConfig, providers: Sequence[str], asked: Asked, *, named: bool) -> dict[str, Account]:
-    from jp.app.keys import UserKeys
+    from jp.app.models import UserKeys
 
     accounts: dict[str, Account] = {}
     settings, stored = config.providers.llm, UserKeys()

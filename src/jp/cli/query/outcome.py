@@ -9,7 +9,7 @@ from typing import Any, assert_never
 
 import msgspec
 
-from jp.app.places import open_workspace
+from jp.app.options import open_workspace
 from jp.app.query.arguments import QueryArguments
 from jp.app.query.run import PreparedQuery, QueryReport, prepare, preview, run
 from jp.cli.options import GlobalOptions
@@ -62,7 +62,7 @@ async def _asked(options: GlobalOptions, prepared: PreparedQuery) -> int:
     Raises:
         JpError: it did not come to an answer.
     """
-    if prepared.arguments.dry_run:
+    if prepared.context.arguments.dry_run:
         from jp.cli.query.report import show_dry_run
 
         show_dry_run(options, prepared, await preview(prepared))
@@ -70,7 +70,7 @@ async def _asked(options: GlobalOptions, prepared: PreparedQuery) -> int:
     report = await run(prepared)
     _help_with_overflow(report, options)
     try:
-        _print_answer(options, prepared.arguments, report)
+        _print_answer(options, prepared.context.arguments, report)
     finally:
         await _show_usage(options, report)
     return _exit_code(report, options)
@@ -80,7 +80,7 @@ def _print_answer(options: GlobalOptions, arguments: QueryArguments, report: Que
     """Print the value of an answer under a schema, or its code; as JSON the entries have been printed already."""
     if report.structured is None:
         if arguments.extract and report.outcome.ending == "answered":
-            from jp.app.query.replaying import code_in
+            from jp.app.query.earlier_turns import code_in
             from jp.cli.terminal.streams import write_stdout
             from jp.render.sanitize import sanitize
 

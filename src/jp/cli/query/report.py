@@ -24,14 +24,14 @@ from jp.turn.request import context_in_force
 from jp.turn.usage import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, of_summaries, price_of, total_of
 
 if TYPE_CHECKING:
-    from jp.app.query.titling import Spent
+    from jp.app.query.turns import TitleCost
     from jp.turn.ports import Recorder
 
 
 _MOSTLY_FULL = 0.75
 
 
-def spent_text(wiring: Wiring, entries: Sequence[AnyEntry], *, start: int, title: Spent | None) -> str:
+def spent_text(wiring: Wiring, entries: Sequence[AnyEntry], *, start: int, title: TitleCost | None) -> str:
     """Return the cost of the `entries` from `start` on, and of a title; empty if it is zero."""
     details_of = pricing(wiring.config)
     turns = usage_by_turn(entries[start:], context_in_force(entries[:start]))
@@ -105,7 +105,7 @@ def overflow_hint(wiring: Wiring, recorder: Recorder, conversation: str) -> str:
     )
 
 
-def _of_title(title: Spent, details_of: DetailsOf) -> Spending:
+def _of_title(title: TitleCost, details_of: DetailsOf) -> Spending:
     price = price_of(title.usage, details_of(title.model.provider, title.model.name))
     return Spending(cycles=1, usage=title.usage, usd=price or 0.0, unpriced=int(price is None))
 

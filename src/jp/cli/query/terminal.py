@@ -10,7 +10,7 @@ import msgspec
 
 from jp.app.query.arguments import DisplayOptions
 from jp.app.query.conversation import is_attended
-from jp.app.query.screen import Dialogue, Ended, Stoppable, TurnDisplay
+from jp.app.query.screen import Dialogue, Stoppable, TurnDisplay, TurnEnd
 from jp.cli.looks import check_theme, preferences, standard_streams
 from jp.cli.options import GlobalOptions
 from jp.cli.terminal.signals import Interruption
@@ -66,7 +66,7 @@ class TerminalScreen:
 
     async def watch(
         self, run: Callable[[], Awaitable[TurnOutcome]], display: TurnDisplay, tools: Stoppable, dialogue: Dialogue
-    ) -> Ended:
+    ) -> TurnEnd:
         """Run a turn. At a terminal it is shown for how long nothing came, and the first Ctrl-C asks what to do."""
         dialogue.color = use_color(self._options.color, os.environ, is_terminal=True)
 
@@ -75,7 +75,7 @@ class TerminalScreen:
             return await (_animated(run, display) if is_watched else run())
 
         if not (os.isatty(1) and os.isatty(2)):
-            return Ended(outcome=await animated())
+            return TurnEnd(outcome=await animated())
         ended = await Steering(self.interruption, dialogue, tools, ask_choice).steer(animated)
         if ended.reply is not None:
             write_stderr("\n")  # what was stopped and what is said next are two answers
@@ -191,7 +191,7 @@ class Steering:
         self._ask = ask
         self._choice: Choice | None = None
 
-    async def steer(self, run: Callable[[], Awaitable[TurnOutcome]]) -> Ended:
+    async def steer(self, run: Callable[[], Awaitable[TurnOutcome]]) -> TurnEnd:
         """Run a turn. Where it ends while the question is open, the answer still counts."""
         from anyio import CancelScope, create_task_group
 
@@ -241,11 +241,11 @@ class Steering:
             self._choice = Choice(verb="reply", reply=words)
             work.cancel()
 
-    def _ended(self, outcome: TurnOutcome | None) -> Ended:
+    def _ended(self, outcome: TurnOutcome | None) -> TurnEnd:
         match self._choice:
             case Choice(verb="reply", reply=reply):
-                return Ended(reply=reply)
+                return TurnEnd(reply=reply)
             case Choice(verb="abort"):
-                return Ended(is_aborted=True)
+                return TurnEnd(is_aborted=True)
             case _:
-                return Ended(outcome=outcome)
+                return TurnEnd(outcome=outcome)

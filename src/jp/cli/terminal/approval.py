@@ -184,7 +184,7 @@ class TerminalApprover:
         return None if text is None else ReplacedText(text=text)
 
     async def _written(self, text: str, suffix: str) -> str | None:
-        from jp.app.editor import edited_text
+        from jp.app.drafts import edited_text
 
         try:
             return await edited_text(text, suffix=suffix, config=self._editor)

@@ -60,7 +60,7 @@ async def read_arguments(options: GlobalOptions, text: str | None) -> JsonObject
     if text is None:
         return {}
     if text == "-":
-        from jp.app.stdin import read_piped, stdin_source
+        from jp.app.values import read_piped, stdin_source
 
         source = stdin_source(asked=True, refused=False)
         piped = await read_piped(source, on_idle=lambda: options.notice("reading arguments from standard input …"))

@@ -441,7 +441,7 @@ _SEES_OTHER_LINES = re.compile(r"\((?:\*|\?(?!:|P?<\w|i\)))|[*+?}]\+|\\[AZzGK]")
 """Look-around, flags, atomic groups and anchors: whether they match depends on what is around a line."""
 
 
-def compiled(pattern: str) -> Pattern[str]:
+def compiled(pattern: str, *, by_line: bool = True, longest: int = _LONGEST) -> Pattern[str]:
     """Compile an expression of Python, with `^` and `$` at the ends of lines.
 
     Braces that are no count are text, as in `re`: in `regex` they would allow errors (`{e<=1}`).
@@ -451,8 +451,8 @@ def compiled(pattern: str) -> Pattern[str]:
     """
     import regex
 
-    if len(pattern) > _LONGEST:
-        raise ValueError(f"it has more than {_LONGEST:,} characters")
+    if len(pattern) > longest:
+        raise ValueError(f"it has more than {longest:,} characters")
     expanded = len(pattern)
 
     def with_plain_braces(found: re.Match[str]) -> str:
@@ -464,7 +464,7 @@ def compiled(pattern: str) -> Pattern[str]:
     if expanded > _MOST_EXPANDED:
         raise ValueError("it repeats too much")
     try:
-        return regex.compile(expression, regex.MULTILINE)
+        return regex.compile(expression, regex.MULTILINE if by_line else 0)
     except (regex.error, OverflowError, RecursionError) as error:
         raise ValueError(str(error)) from None
 

@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from conversations import MODEL, Conversation, conversation_of, sampled_conversations
-from jp.app.compaction.applying import Proposals, StaleProposalError
-from jp.app.compaction.order import Order, PolicyFlags, RangeFlags, order_of
+from jp.app.compaction.order import CompactionOrder, PolicyFlags, RangeFlags, order_of
+from jp.app.compaction.overlays import Proposals, StaleProposalError
 from jp.app.compaction.preview import Previewer
 from jp.app.compaction.summarizer import local_summary
 from jp.compaction.fact_lines import FactLines
@@ -34,7 +34,7 @@ CONFIG: AppConfig = config_of(read_partial({"assistant": {"model": {"id": f"anth
 SETTINGS = RequestSettings(provider="anthropic", model=MODEL, renderer=1)
 
 
-def order(profile: str | None = None, **flags: str) -> Order:
+def order(profile: str | None = None, **flags: str) -> CompactionOrder:
     ranges = RangeFlags(keep_last=flags.pop("keep", "1"))
     policies = PolicyFlags(tools=flags.get("tools"))
     return order_of(CONFIG.conversation.compaction, profile=profile, policies=policies, ranges=ranges)

@@ -6,8 +6,8 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from jp.app.compaction.applying import (
-    Made,
+from jp.app.compaction.overlays import (
+    CompactionResult,
     made_sentence,
     overlay_text,
     overlay_value,
@@ -82,12 +82,12 @@ def test_an_overlay_is_data_without_what_only_its_summary_knows() -> None:
 
 
 def test_what_was_done_is_told_with_what_undoes_it() -> None:
-    made = Made(overlays=(PLAIN, replace(PLAIN, from_turn=4, to_turn=4)), effect=EFFECT)
+    made = CompactionResult(overlays=(PLAIN, replace(PLAIN, from_turn=4, to_turn=4)), effect=EFFECT)
 
     assert made_sentence(made, "jp-c1") == (
         "compacted turns 1 to 3, turn 4: about 2,000 tokens before, 500 now; undo it with `jp conversation undo jp-c1`"
     )
-    assert made_sentence(Made(overlays=(), effect=EFFECT), "jp-c1") == "nothing to compact"
+    assert made_sentence(CompactionResult(overlays=(), effect=EFFECT), "jp-c1") == "nothing to compact"
 
 
 def test_a_preview_says_what_would_leave_and_what_that_costs() -> None:

@@ -5,7 +5,6 @@ from jp.app.query.composer import (
     MOST_CHARS_COMPOSER,
     MOST_CHARS_OF_ONE,
     MOST_TURNS,
-    Fact,
     block_quote,
     is_quote_only,
     notes,
@@ -26,7 +25,7 @@ def turns(count: int, *, request: str = "question {}", answer: str = "answer {}"
 
 
 def test_a_page_is_the_text_the_line_and_what_helps() -> None:
-    below = notes([Fact(name="model", value="a/b")], turns(2, calls=2))
+    below = notes({"model": "a/b", "tokens": ""}, turns(2, calls=2))
 
     assert (
         lay_out("my text", "0123abcd", below)
@@ -77,7 +76,7 @@ def test_a_quote_with_words_is_more_than_a_quote() -> None:
 
 
 def test_facts_are_lines_of_their_own_and_bounded() -> None:
-    below = notes([Fact(name="conversation", value="a\x1b[31m title\n" + "x" * 1000)], ())
+    below = notes({"conversation": "a\x1b[31m title\n" + "x" * 1000}, ())
 
     assert below.splitlines()[2].startswith("- conversation: a title xxx")
     assert below.endswith(" more characters)\n")
@@ -85,7 +84,7 @@ def test_facts_are_lines_of_their_own_and_bounded() -> None:
 
 
 def test_only_the_last_turns_are_shown_and_only_the_beginning_of_what_is_long() -> None:
-    below = notes((), turns(MOST_TURNS + 5, answer="y" * (MOST_CHARS_OF_ONE + 7)))
+    below = notes({}, turns(MOST_TURNS + 5, answer="y" * (MOST_CHARS_OF_ONE + 7)))
 
     assert "## Turn 14, answer" in below
     assert "## Turn 4, " not in below
@@ -95,7 +94,7 @@ def test_only_the_last_turns_are_shown_and_only_the_beginning_of_what_is_long() 
 
 def test_many_long_turns_have_a_bound_together() -> None:
     long = "z" * MOST_CHARS_OF_ONE
-    below = notes((), turns(MOST_TURNS, request=long, answer=long, calls=30))
+    below = notes({}, turns(MOST_TURNS, request=long, answer=long, calls=30))
 
     assert "fs_read_file, …\n" in below
     assert MOST_CHARS_COMPOSER * 0.8 < len(below) < MOST_CHARS_COMPOSER + 2000

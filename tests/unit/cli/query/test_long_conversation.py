@@ -12,10 +12,14 @@ import anyio
 import pytest
 
 from doubles import FakeClock, Screen
-from jp.app.query import room
-from jp.app.query.room import AutomaticRoom
-from jp.app.query.screen import Dialogue
+from jp.app.options import Options
+from jp.app.query import auto_compaction
+from jp.app.query.arguments import QueryArguments
+from jp.app.query.auto_compaction import AutomaticCompaction
+from jp.app.query.conversation import QueryContext
+from jp.app.query.screen import Dialogue, NoScreen
 from jp.app.query.wiring import Wiring
+from jp.app.settings import read_sources
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.projection import project
@@ -38,6 +42,8 @@ from jp.turn.ports import TurnPorts
 from jp.turn.prompt_size import PromptSize, prompt_size
 from jp.turn.request import RequestSettings
 from jp.workspace.log import Log
+from jp.workspace.session import SessionKey
+from jp.workspace.workspace import Workspace
 from workspaces import fixed_stamps, new_conversation, new_workspace, open_log_of
 
 TURNS, WINDOW, RESERVED = (300, 10_000, 2_000) if int(os.environ.get("JP_TEST_EXAMPLES") or 0) else (28, 3_500, 800)
@@ -96,7 +102,32 @@ class Scale(RelayingProvider):
             yield part
 
 
-def wired(root: Path, provider: Provider, said: list[str]) -> Wiring:
+class Spoken(Options, frozen=True, kw_only=True):
+    """Options that keep what is said."""
+
+    said: list[str]
+
+    def notice(self, text: str) -> None:
+        self.said.append(text)
+
+    def log(self, text: str, *, level: int = 1) -> None:
+        self.said.append(text)
+
+
+def context_of(workspace: Workspace, said: list[str]) -> QueryContext:
+    assert workspace.root is not None
+    return QueryContext(
+        options=Spoken(said=said),
+        arguments=QueryArguments(),
+        screen=NoScreen(),
+        workspace=workspace,
+        session=workspace.session(SessionKey(source="JP_SESSION", value="here")),
+        root=workspace.root,
+        sources=read_sources(Options(), workspace),
+    )
+
+
+def wired(root: Path, provider: Provider, context: QueryContext) -> Wiring:
     config = config_of(
         read_partial({
             "assistant": {"request": {"max_retries": 0}},
@@ -118,12 +149,12 @@ def wired(root: Path, provider: Provider, said: list[str]) -> Wiring:
         provider="script", model="main", renderer=provider.renderer, system=("You build.",), tools=tools.definitions
     )
     return Wiring(
+        context=context,
         config=config,
         model=ModelId("script", "main"),
         provider=provider,
         tools=tools,
         settings=settings,
-        notice=said.append,
         dialogue=Dialogue(),
     )
 
@@ -159,7 +190,7 @@ class Soak:
         self.scale = Scale(create("main", root=self.root, scenario=None))
         self.said: list[str] = []
         self.asked: list[str] = []
-        self.wiring = wired(self.root, self.scale, self.said)
+        self.wiring = wired(self.root, self.scale, context_of(self.workspace, self.said))
 
     async def process(self, turns: Sequence[int]) -> None:
         with open_log_of(self.workspace, self.info) as log:
@@ -172,9 +203,7 @@ class Soak:
                 assert sum(isinstance(entry, Compaction) for entry in log.entries[len(before) :]) <= MOST_OVERLAYS
 
     async def turn(self, log: Log, text: str) -> None:
-        automatic = AutomaticRoom(
-            self.wiring, log, self.workspace, str(self.info.id), log=self.said.append, remembers=True
-        )
+        automatic = AutomaticCompaction(self.wiring, log, str(self.info.id))
         ports = TurnPorts(
             provider=self.scale,
             recorder=log,
@@ -199,7 +228,7 @@ def test_a_long_conversation_on_a_small_window(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, summaries: Sequence[str], writers: set[str | None]
 ) -> None:
     clock = count(1_000_000.0, 40.0)
-    monkeypatch.setattr(room, "time", lambda: next(clock))
+    monkeypatch.setattr(auto_compaction, "time", lambda: next(clock))
     soak = Soak(tmp_path, summaries)
     waiting = list(range(TURNS))
 
@@ -230,7 +259,7 @@ def test_a_request_that_is_clearly_small_enough_is_not_estimated_again(
         estimated.append(size.total)
         return size
 
-    monkeypatch.setattr(room, "prompt_size", counted)
+    monkeypatch.setattr(auto_compaction, "prompt_size", counted)
     monkeypatch.setitem(globals(), "WINDOW", 20_000)
     soak = Soak(tmp_path, GOOD)
 

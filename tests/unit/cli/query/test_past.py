@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.app.query.past import answer_of, calls_of, last_answer, request_of, standing_turns
+from jp.app.query.earlier_turns import answer_of, calls_of, effective_turns, last_answer, request_of
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -18,7 +18,7 @@ A, B = Resource(uri="file:///a", text="a"), Resource(uri="file:///b", text="b")
 
 
 def turn(*entries: AnyEntry) -> Turn:
-    (found,) = standing_turns((TurnStart(id="t"), *entries))
+    (found,) = effective_turns((TurnStart(id="t"), *entries))
     return found
 
 
@@ -34,7 +34,7 @@ def asked(number: int, answer: str) -> list[AnyEntry]:
 def test_turns_that_were_undone_do_not_count_and_numbers_stay() -> None:
     entries = [*asked(0, "a"), *asked(1, "b"), *asked(2, "c"), Revert(id="x", entries=("t1",))]
 
-    assert [found.number for found in standing_turns(entries)] == [0, 2]
+    assert [found.number for found in effective_turns(entries)] == [0, 2]
 
 
 def test_what_was_added_to_a_request_later_is_a_part_of_it() -> None:

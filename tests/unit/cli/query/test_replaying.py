@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import pytest
 
-from jp.app.query.conversation import Held
-from jp.app.query.replaying import ReplacingRecorder, again, conversation_of, last_request
+from jp.app.query.conversation import QueryConversation
+from jp.app.query.earlier_turns import ReplacingRecorder, conversation_of, last_request, request_again
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, CycleEnd, Revert, TurnStart
 from jp.conversation.resource import Carrier, Resource
 from jp.conversation.turns import undone
@@ -35,9 +35,9 @@ class _Loader:
         return carrier
 
 
-def held(entries: Sequence[AnyEntry], tmp_path: Path) -> Held:
+def held(entries: Sequence[AnyEntry], tmp_path: Path) -> QueryConversation:
     info = new_conversation(new_workspace(tmp_path))
-    return Held(info=info, entries=entries, loader=_Loader(), layers=())
+    return QueryConversation(info=info, entries=entries, loader=_Loader(), layers=())
 
 
 def test_the_last_request_that_stands_is_asked_again() -> None:
@@ -68,17 +68,17 @@ def test_what_cannot_be_undone_is_refused() -> None:
 def test_a_request_that_is_asked_again_is_new_and_has_the_old_snapshots(tmp_path: Path) -> None:
     conversation = held(turn(0), tmp_path)
 
-    request, revert = again(conversation, "more", author="me", edited="")
+    request, revert = request_again(conversation, "more", author="me", edited="")
 
     assert request == ChatRequest(content="question 0\n\nmore", resources=(FILE,), author="me")
     assert revert == Revert(entries=("t0",))
-    assert again(conversation, "", author=None, edited="")[0].content == "question 0"
+    assert request_again(conversation, "", author=None, edited="")[0].content == "question 0"
 
 
 def test_edited_words_stand_in_place_of_the_old_ones_unless_the_conversation_went_on(tmp_path: Path) -> None:
-    assert again(held(turn(0), tmp_path / "a"), "new", author=None, edited="t0")[0].content == "new"
+    assert request_again(held(turn(0), tmp_path / "a"), "new", author=None, edited="t0")[0].content == "new"
     with pytest.raises(UsageError, match="has gone on"):
-        again(held([*turn(0), *turn(1)], tmp_path / "b"), "new", author=None, edited="t0")
+        request_again(held([*turn(0), *turn(1)], tmp_path / "b"), "new", author=None, edited="t0")
 
 
 class _FullDisk:

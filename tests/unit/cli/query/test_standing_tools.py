@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from jp.app.query.attachments import Schemes
-from jp.app.query.tools import Standing
+from jp.app.query.attachments import AttachmentSchemes
+from jp.app.query.tools import BuiltinTools
 from jp.attachment.base import Declaration
 from jp.cli.options import GlobalOptions
 from jp.config.model import AppConfig, ConversationConfig
@@ -19,15 +19,15 @@ EXCLUDE = Declaration(uri="file:b.py", written="!b.py", exclude=True)
 
 def standing(
     *typed: Declaration, attachments: tuple[str, ...] = (), is_structured: bool = False, root: Path = Path("/nowhere")
-) -> Standing:
-    schemes = Schemes(Workspace(root, user_data=root), GlobalOptions())
+) -> BuiltinTools:
+    schemes = AttachmentSchemes(Workspace(root, user_data=root), GlobalOptions())
     config = AppConfig(conversation=ConversationConfig(attachments=attachments))
-    return Standing(schemes, config, None, typed, is_structured=is_structured)
+    return BuiltinTools(schemes, config, None, typed, is_structured=is_structured)
 
 
-def offered(model: str, of: Standing, *others: str) -> list[str]:
+def offered(model: str, of: BuiltinTools, *others: str) -> list[str]:
     provider, _, name = model.partition("/")
-    return sorted(of.makers(ModelId(provider=provider, name=name), others))
+    return sorted(of.factories(ModelId(provider=provider, name=name), others))
 
 
 ON_CONTENT = ["recall", "refresh_resource", "search_history"]
@@ -45,7 +45,7 @@ ON_CONTENT = ["recall", "refresh_resource", "search_history"]
     ],
 )
 def test_what_reads_the_conversation_is_offered_where_something_is_attached_and_all_beside_other_tools(
-    of: Standing, others: tuple[str, ...], expected: list[str]
+    of: BuiltinTools, others: tuple[str, ...], expected: list[str]
 ) -> None:
     assert offered("script/x", of, *others) == expected
 
@@ -63,7 +63,7 @@ def test_a_model_that_is_held_to_a_schema_without_tools_only_is_not_offered_them
 
 
 def test_each_is_made() -> None:
-    made = standing(TYPED).makers(ModelId(provider="script", name="x"), ["other"])
+    made = standing(TYPED).factories(ModelId(provider="script", name="x"), ["other"])
 
     assert {name: make().definition.name for name, make in made.items()} == {name: name for name in made}
     assert isinstance(made["recall"](), Recall)

@@ -5,7 +5,7 @@ import signal
 import anyio
 import pytest
 
-from jp.app.query.screen import Dialogue, Ended
+from jp.app.query.screen import Dialogue, TurnEnd
 from jp.cli.query.terminal import TOOLS_MENU, TURN_MENU, Choice, Menu, Steering, ask_choice
 from jp.cli.terminal.signals import interruptions
 from jp.conversation.entries import AnyEntry, Usage
@@ -74,7 +74,7 @@ class Played:
         self.ends_first = ends_first
         self.is_over = anyio.Event()
         self.code: ExitCode | None = None
-        self.ended: Ended | None = None
+        self.ended: TurnEnd | None = None
 
     async def play(self) -> None:
         with interruptions() as interruption:
@@ -111,13 +111,13 @@ def presses_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("choice", "ended", "code"),
     [
-        (Choice(verb="continue"), Ended(outcome=OUTCOME), None),
+        (Choice(verb="continue"), TurnEnd(outcome=OUTCOME), None),
         (Choice(verb="stop"), None, ExitCode.INTERRUPTED),
-        (Choice(verb="reply", reply="shorter"), Ended(reply="shorter"), None),
-        (Choice(verb="abort"), Ended(is_aborted=True), None),
+        (Choice(verb="reply", reply="shorter"), TurnEnd(reply="shorter"), None),
+        (Choice(verb="abort"), TurnEnd(is_aborted=True), None),
     ],
 )
-def test_a_choice_decides_about_the_turn(choice: Choice, ended: Ended | None, code: ExitCode | None) -> None:
+def test_a_choice_decides_about_the_turn(choice: Choice, ended: TurnEnd | None, code: ExitCode | None) -> None:
     played = Played(choice)
 
     anyio.run(played.play)
@@ -131,19 +131,19 @@ def test_after_a_turn_that_goes_on_it_can_be_asked_again() -> None:
 
     anyio.run(played.play)
 
-    assert played.ended == Ended(is_aborted=True)
+    assert played.ended == TurnEnd(is_aborted=True)
     assert played.screen.shown == ["?", "!", "?", "!"]
 
 
 @pytest.mark.parametrize(
     ("choice", "ended"),
     [
-        (Choice(verb="continue"), Ended(outcome=OUTCOME)),
-        (Choice(verb="reply", reply="shorter"), Ended(reply="shorter")),
-        (Choice(verb="abort"), Ended(is_aborted=True)),
+        (Choice(verb="continue"), TurnEnd(outcome=OUTCOME)),
+        (Choice(verb="reply", reply="shorter"), TurnEnd(reply="shorter")),
+        (Choice(verb="abort"), TurnEnd(is_aborted=True)),
     ],
 )
-def test_the_answer_counts_although_the_turn_has_ended_meanwhile(choice: Choice, ended: Ended) -> None:
+def test_the_answer_counts_although_the_turn_has_ended_meanwhile(choice: Choice, ended: TurnEnd) -> None:
     played = Played(choice, ends_first=True)
 
     anyio.run(played.play)
@@ -171,11 +171,11 @@ def test_tools_that_run_are_stopped_and_the_turn_goes_on() -> None:
 
     assert played.menus == [TOOLS_MENU, TOOLS_MENU]
     assert played.tools.heard == ["too slow"]
-    assert played.ended == Ended(is_aborted=True)
+    assert played.ended == TurnEnd(is_aborted=True)
 
 
-@pytest.mark.parametrize(("words", "ended"), [("too slow", Ended(reply="too slow")), ("", Ended(outcome=OUTCOME))])
-def test_what_was_said_to_tools_that_have_ended_meanwhile_is_a_reply(words: str, ended: Ended) -> None:
+@pytest.mark.parametrize(("words", "ended"), [("too slow", TurnEnd(reply="too slow")), ("", TurnEnd(outcome=OUTCOME))])
+def test_what_was_said_to_tools_that_have_ended_meanwhile_is_a_reply(words: str, ended: TurnEnd) -> None:
     played = Played(Choice(verb="respond", reply=words))
 
     anyio.run(played.play)

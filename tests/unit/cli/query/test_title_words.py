@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.app.query.past import LONGEST, as_title, heading_of, title_in, title_thread
+from jp.app.query.earlier_turns import LONGEST, as_title, heading_of, title_in, title_thread
 from jp.conversation.thread import UserText
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import anyio
 import pytest
 
-from jp.app.structured.answer import Cut, Fit, NoAnswer, Unchecked, Unfit, Verdict, judge
-from jp.app.structured.check import Checker
+from jp.app.query.structured import InvalidAnswer, NoAnswer, TruncatedAnswer, ValidAnswer, Verdict, judge
+from jp.app.schema_checker import Checker
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -41,18 +41,18 @@ def turn(*answers: ChatResponse, finish: Finish = "stop") -> list[AnyEntry]:
 @pytest.mark.parametrize(
     ("entries", "verdict"),
     [
-        (turn(data({"a": 1})), Fit({"a": 1})),
-        (turn(ChatResponse(reasoning="hm"), data({"a": 1}, 'So: {"a": 1}')), Fit({"a": 1})),
-        (turn(data({"a": 1}), data({"a": 1})), Fit({"a": 1})),
-        (turn(text("Here it is:"), data({"a": 1})), Fit({"a": 1})),
-        (turn(data({"a": "x"})), Unfit(('/a: "x" is not of type integer',))),
-        (turn(data({"a": 1}), data({"a": 2})), Unfit(("it holds several JSON values",))),
-        (turn(text("no")), Unfit(("it holds no JSON value",))),
-        (turn(text("no"), text('{"a": 1, ')), Unfit(("its JSON is not well formed",))),
-        (turn(text('{"a": 1} {"a": 2}')), Unfit(("it holds several JSON values",))),
-        (turn(data("a text")), Unfit(('the top: "a text" is not of type object',))),
-        (turn(data({"a": 1}), finish="length"), Cut()),
-        (turn(finish="length"), Cut()),
+        (turn(data({"a": 1})), ValidAnswer({"a": 1})),
+        (turn(ChatResponse(reasoning="hm"), data({"a": 1}, 'So: {"a": 1}')), ValidAnswer({"a": 1})),
+        (turn(data({"a": 1}), data({"a": 1})), ValidAnswer({"a": 1})),
+        (turn(text("Here it is:"), data({"a": 1})), ValidAnswer({"a": 1})),
+        (turn(data({"a": "x"})), InvalidAnswer(('/a: "x" is not of type integer',))),
+        (turn(data({"a": 1}), data({"a": 2})), InvalidAnswer(("it holds several JSON values",))),
+        (turn(text("no")), InvalidAnswer(("it holds no JSON value",))),
+        (turn(text("no"), text('{"a": 1, ')), InvalidAnswer(("its JSON is not well formed",))),
+        (turn(text('{"a": 1} {"a": 2}')), InvalidAnswer(("it holds several JSON values",))),
+        (turn(data("a text")), InvalidAnswer(('the top: "a text" is not of type object',))),
+        (turn(data({"a": 1}), finish="length"), TruncatedAnswer()),
+        (turn(finish="length"), TruncatedAnswer()),
         (turn(), NoAnswer()),
         (turn(ChatResponse(message="said before there was a schema")), NoAnswer()),
         ([TurnStart(), ChatRequest(content="q")], NoAnswer()),
@@ -73,15 +73,15 @@ def test_only_the_last_cycle_of_the_last_turn_is_an_answer() -> None:
         ToolCallResponse(request="c", content=()),
     ]
 
-    assert judged(entries, CHECKER) == Fit({"a": 2})
+    assert judged(entries, CHECKER) == ValidAnswer({"a": 2})
     assert judged([*entries, CycleEnd(attempt=1, finish="stop")], CHECKER) == NoAnswer()
-    assert judged([*entries, data({"a": 3}), CycleEnd(attempt=1, finish="stop")], CHECKER) == Fit({"a": 3})
+    assert judged([*entries, data({"a": 3}), CycleEnd(attempt=1, finish="stop")], CHECKER) == ValidAnswer({"a": 3})
 
 
 def test_an_attempt_that_failed_is_no_answer() -> None:
     entries = [*turn(text('{"a": 1')), CycleEnd(attempt=1, finish="error"), data({"a": 2})]
 
-    assert judged([*entries, CycleEnd(attempt=2, finish="stop")], CHECKER) == Fit({"a": 2})
+    assert judged([*entries, CycleEnd(attempt=2, finish="stop")], CHECKER) == ValidAnswer({"a": 2})
 
 
 PATTERNED = Checker({"type": "object", "properties": {"a": {"pattern": "^a+$"}}})
@@ -89,13 +89,7 @@ PATTERNED = Checker({"type": "object", "properties": {"a": {"pattern": "^a+$"}}}
 
 @pytest.mark.parametrize(
     ("value", "verdict"),
-    [({"a": "aa"}, Fit({"a": "aa"})), ({"a": "b"}, Unfit(('/a: "b" does not have pattern "^a+$"',)))],
+    [({"a": "aa"}, ValidAnswer({"a": "aa"})), ({"a": "b"}, InvalidAnswer(('/a: "b" does not have pattern "^a+$"',)))],
 )
 def test_an_answer_is_searched_for_the_patterns_of_its_schema(value: Any, verdict: Verdict) -> None:
     assert judged(turn(data(value)), PATTERNED) == verdict
-
-
-def test_an_answer_that_cannot_be_searched_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.executable", "/nowhere/python")
-
-    assert isinstance(judged(turn(data({"a": "aa"})), PATTERNED), Unchecked)

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from jp.app.structured.check import Checker, InvalidSchemaError
+from jp.app.schema_checker import Checker, InvalidSchemaError
 from jp.conversation.entries import JsonObject
 
 STRING: JsonObject = {"type": "string"}
-HINT = "a reference names what stands in the schema itself, as `#/$defs/NAME` does; nothing is fetched"
+HINT = "a reference names a part of the schema itself, as `#/$defs/NAME` does; nothing is fetched"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.app.structured.check import FORMATS
+from jp.app.schema_checker import FORMATS
 
 GOOD = {
     "date-time": ["2026-02-28T10:00:00Z", "2026-02-28t10:00:00.123+02:00", "2016-12-31T23:59:60Z"],

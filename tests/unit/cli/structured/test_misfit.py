@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from jp.app.structured.check import Checker
-from jp.app.structured.misfit import in_one_line
+from jp.app.schema_checker import Checker, in_one_line
 from jp.conversation.entries import JsonObject
 
 PAIR: JsonObject = {

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from jp.app.structured.check import is_multiple
+from jp.app.schema_checker import is_multiple
 
 
 @pytest.mark.parametrize(

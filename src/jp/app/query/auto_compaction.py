@@ -1,8 +1,8 @@
-"""Automatic compaction (RFD D17): making room before a request that comes near to the model's window."""
+"""Automatic compaction: room in the model's window, made before a request that comes near to it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
@@ -11,11 +11,10 @@ from time import time
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.compaction.applying import turns_text
-from jp.app.compaction.order import Order, order_of
+from jp.app.compaction.order import CompactionOrder, order_of
+from jp.app.compaction.overlays import turns_text
 from jp.app.compaction.summarizer import error_kind_of, limit_of, local_summary, summarizer_for, texts_of
-from jp.app.estimates import known_of
-from jp.app.places import AnyWorkspace
+from jp.app.estimates import known_error
 from jp.app.query.budget import payment
 from jp.app.query.wiring import Wiring
 from jp.compaction.fact_lines import FactLines
@@ -89,23 +88,19 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     freed: int = 0
 
 
-class RoomMaker:
+class OverlayMaker:
     """Makes overlays for one request. Nothing is written here."""
 
     def __init__(
         self,
         wiring: Wiring,
         recorder: Recorder,
-        workspace: AnyWorkspace,
-        order: Order,
-        *,
-        log: Callable[[str], None],
+        order: CompactionOrder,
     ) -> None:
         self._wiring = wiring
         self._recorder = recorder
-        self._workspace = workspace
         self._order = order
-        self._log = log
+        self._log = wiring.context.options.log
 
     async def make(self, planner: Planner, need: Need, state: PolicyState, at: SummaryCircumstances) -> Draft:
         """Draft what frees enough, in the order of what it loses.
@@ -117,7 +112,7 @@ class RoomMaker:
         """
         draft = self._mechanical(planner, need, Draft(state=state))
         if draft.freed < need.wanted and self._order.wish.summary:
-            draft = await self._summarised(planner, need, draft, at)
+            draft = await self._summarized(planner, need, draft, at)
         if draft.freed < need.wanted:
             draft = await self._without_work(planner, need, draft, at, keep=UNCOVERED_CYCLES)
         if not need.is_urgent:
@@ -125,7 +120,7 @@ class RoomMaker:
         if draft.freed < need.wanted:
             draft = self._with(planner, draft, self._planned(planner, is_forced=True))
         if draft.freed < need.wanted:
-            draft = await self._summarised(planner, need, draft, at)
+            draft = await self._summarized(planner, need, draft, at)
         if draft.freed < need.least:
             draft = await self._without_work(planner, need, draft, at, keep=NEWEST_CYCLES)
         return draft
@@ -158,14 +153,14 @@ class RoomMaker:
         return planner.plan(self._wish, self._bounds(is_forced=is_forced)).overlays
 
     def _with(self, planner: Planner, draft: Draft, overlays: Sequence[Compaction]) -> Draft:
-        """`draft` with more overlays, where they free more, without those that say nothing beside them."""
+        """Return `draft` with more overlays, where they free more, without those that say nothing beside them."""
         before = (one for one in draft.overlays if not any(_includes(other, one) for other in overlays))
         whole = (*before, *overlays)
         freed = planner.effect(whole).freed
         return replace(draft, overlays=whole, freed=freed) if freed > draft.freed else draft
 
-    async def _summarised(self, planner: Planner, need: Need, draft: Draft, at: SummaryCircumstances) -> Draft:
-        """`draft` with a summary, where one comes to be."""
+    async def _summarized(self, planner: Planner, need: Need, draft: Draft, at: SummaryCircumstances) -> Draft:
+        """Return `draft` with a summary, where one comes to be."""
         if not need.is_urgent and not self._has_old_turns(planner):
             return draft
         found = self._told(planner, need, draft)
@@ -178,7 +173,7 @@ class RoomMaker:
     async def _without_work(
         self, planner: Planner, need: Need, draft: Draft, at: SummaryCircumstances, *, keep: int
     ) -> Draft:
-        """`draft` with a summary of the running turn's finished cycles but the newest `keep`, in place of digests."""
+        """Return `draft` with a summary of the running turn's finished cycles without the newest `keep`."""
         found = planner.finished_cycles(keep=keep)
         if found is None:
             return draft
@@ -208,7 +203,7 @@ class RoomMaker:
         return policy, state
 
     def _told(self, planner: Planner, need: Need, draft: Draft) -> Range | None:
-        """The turns of a summary: without those that are kept, unless it is urgent and that is too little."""
+        """Return the turns of a summary: without those that are kept, unless it is urgent and that is too little."""
         usual = planner.plan(_ONLY_SUMMARY, self._bounds(is_forced=False)).summary
         if not need.is_urgent:
             return usual
@@ -232,7 +227,7 @@ class RoomMaker:
             summarizer = summarizer_for(
                 _impatient(wiring.config),
                 order,
-                self._workspace,
+                self._wiring.context.workspace,
                 model=wiring.model,
                 notice=self._log,
                 pay=payment(wiring.cap, wiring.config),
@@ -275,8 +270,8 @@ def _includes(overlay: Compaction, other: Compaction) -> bool:
 _LARGEST = 1024 * 1024
 
 _REFUSED_SECS = 3600
-"""For how long at most nobody is asked who would not take a key, or whose quota was used up: jp is not told of
-another key, nor of a bill that was paid."""
+"""Seconds before a provider that refused a key, or whose quota was used up, is asked again: jp does not learn of
+another key, or of a bill that was paid."""
 
 _NEAR = 3
 """Estimates are hardly ever off by more: a request that is so many times smaller is not looked at closely."""
@@ -324,9 +319,9 @@ class PolicyFile:
 
 
 def ratio_in(recorder: Recorder, wiring: Wiring) -> float | None:
-    """Reported tokens for one that is estimated, of the newest request in the log that the same model answered.
+    """Return the reported tokens for one estimated, of the newest request in the log that this model answered.
 
-    None where there is none, or it cannot be made anew.
+    None where there is none, or it cannot be rendered again.
     """
     entries = recorder.entries
     settings = wiring.settings
@@ -346,27 +341,24 @@ def ratio_in(recorder: Recorder, wiring: Wiring) -> float | None:
     return None
 
 
-class AutomaticRoom:
+class AutomaticCompaction:
     """The port `jp.turn.ports.Room`, for one turn."""
 
     def __init__(
         self,
         wiring: Wiring,
         recorder: Recorder,
-        workspace: AnyWorkspace,
         conversation: str,
-        *,
-        log: Callable[[str], None],
-        remembers: bool,
     ) -> None:
+        options = wiring.context.options
         self._wiring = wiring
         self._recorder = recorder
         self._conversation = conversation
-        self._log = log
-        path = workspace.user_data / "compaction" / f"{conversation}.json" if remembers else None
+        self._log = options.log
+        path = wiring.context.workspace.user_data / "compaction" / f"{conversation}.json" if options.persist else None
         self._file = PolicyFile(path)
         self._order = order_of(wiring.config.conversation.compaction, profile=self._auto.profile)
-        self._maker = RoomMaker(wiring, recorder, workspace, self._order, log=log)
+        self._maker = OverlayMaker(wiring, recorder, self._order)
         self._window = self._known_window()
         self._ratio: float | None = None
         self._bytes = 0  # of the request that was looked at last
@@ -416,7 +408,7 @@ class AutomaticRoom:
         return self._wiring.config.conversation.compaction.auto
 
     async def _room(self, projected: int, *, must_fit: bool) -> Sequence[Compaction]:
-        """The overlays that make room; none where there is none to make, or it is not worth it.
+        """Return the overlays that make room; none where there is none to make, or it is not worth it.
 
         A `projected` of 0 says that only the provider knows how long the request is.
         """
@@ -492,7 +484,7 @@ class AutomaticRoom:
         )
 
     def _measured_ratio(self) -> float:
-        """Reported tokens for one that is estimated, of the newest request that this model has answered."""
+        """Return the reported tokens for one that is estimated, of the newest request that this model has answered."""
         if self._ratio is None or self._wiring.measuring is not None:
             self._ratio = self._newest_ratio()
         return self._ratio
@@ -504,7 +496,7 @@ class AutomaticRoom:
             return newest.reported / max(newest.estimated, 1)
         if self._ratio is not None:
             return self._ratio
-        return ratio_in(self._recorder, self._wiring) or known_of(str(self._wiring.model)).ratio
+        return ratio_in(self._recorder, self._wiring) or known_error(str(self._wiring.model)).ratio
 
     def _known_window(self) -> Window | None:
         from jp.app.models import details_of

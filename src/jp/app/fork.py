@@ -10,8 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.conversations import tidy
-from jp.app.options import Options
-from jp.app.places import AnyWorkspace, open_session, open_workspace
+from jp.app.options import AnyWorkspace, Options, open_session, open_workspace
 from jp.app.settings import (
     Sources,
     accepted_of,
@@ -87,7 +86,7 @@ async def fork(options: Options, target: str = ".", request: ForkRequest | None 
     workspace = open_workspace(options)
     session = open_session(workspace)
     source = choose(options, target, workspace, session)
-    forking = Forking(options=options, workspace=workspace, sources=read_sources(options, workspace))
+    forking = ForkMaker(options=options, workspace=workspace, sources=read_sources(options, workspace))
     prepared = forking.prepare(source, lambda entries: _chosen_turns(entries, request), local=request.local)
     if request.compact is not None:
         from jp.app.compaction.order import order_of
@@ -117,10 +116,10 @@ async def fork(options: Options, target: str = ".", request: ForkRequest | None 
     return report
 
 
-async def _compact(forking: Forking, info: ConversationInfo, profile: str) -> None:
+async def _compact(forking: ForkMaker, info: ConversationInfo, profile: str) -> None:
     """Compact a fork that was just written, or remove it again where that fails."""
-    from jp.app.compaction.applying import made_sentence
     from jp.app.compaction.compact import CompactionRequest, compact
+    from jp.app.compaction.overlays import made_sentence
 
     try:
         made = await compact(forking.options, str(info.id), CompactionRequest(profile=profile or None))
@@ -166,7 +165,7 @@ class Fork(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...]
 
 
-class Forking(msgspec.Struct, frozen=True, kw_only=True):
+class ForkMaker(msgspec.Struct, frozen=True, kw_only=True):
     """The place where forks are made: what every fork of a command has in common."""
 
     options: Options
@@ -278,7 +277,7 @@ def _inherited(source: ConversationInfo, entries: Sequence[AnyEntry], turns: Tur
 
 
 def up_to(text: str, *, option: str) -> ChooseTurns:
-    """All turns up to and including the one that `text` names."""
+    """Return all turns up to and including the one that `text` names."""
 
     def choose(entries: Sequence[AnyEntry]) -> TurnRange:
         return TurnRange(first=0, last=parse_turn(text, len(turns_of(entries)), option=option))
@@ -294,7 +293,7 @@ def own_changes(base_config: JsonObject, entries: Sequence[AnyEntry]) -> list[Js
 
 
 def with_labels(metadata: Metadata, *, title: str | None, labels: Mapping[str, str]) -> Metadata:
-    """The metadata of a fork under the title and with the labels that were asked for besides its source's."""
+    """Return the metadata of a fork under the title and with the labels that were asked for besides its source's."""
     untitled = metadata.untitled and title is None
     title = metadata.title if title is None else title
     return replace(metadata, title=title, untitled=untitled, labels={**metadata.labels, **labels})

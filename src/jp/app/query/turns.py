@@ -1,32 +1,33 @@
-"""A title for a conversation that has none, while a turn of it runs.
-
-It begins with the first part of the answer, so the question itself is never delayed, and nothing of it makes a query
-fail. Its request goes to the provider beside the turn's, and is no part of the log.
-"""
+"""The turns of a query, and the title of a new conversation, which is written meanwhile."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
+from itertools import takewhile
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 import msgspec
 from msgspec.structs import replace
 
 from jp.app.models import listed_abilities
-from jp.app.options import Options
-from jp.app.query.conversation import Begun
-from jp.app.query.screen import Screen
+from jp.app.query.conversation import ConversationContext
+from jp.app.query.screen import TurnDisplay, TurnEnd
 from jp.app.query.wiring import Wiring
-from jp.conversation.entries import Usage
+from jp.compaction.fact_lines import FactLines
+from jp.conversation.entries import ChatRequest, ChatResponse, Revert, ToolCallRequest, TurnStart, Usage
 from jp.conversation.thread import Thread
 from jp.errors import JpError
 from jp.provider.base import Part, Provider, WireRequest
-from jp.provider.errors import ProviderError
 from jp.provider.registry import ModelId, cloud_of, parse_model_id
-from jp.turn.ports import Recorder
+from jp.render.stream import PausableRenderer
+from jp.turn.loop import TurnLoop, TurnOutcome
+from jp.turn.machine import limits_of, retry_policy_of
+from jp.turn.measuring import RelayingProvider
+from jp.turn.ports import NoCap, NoRoom, Recorder, Room, SystemClock, TurnPorts
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -35,54 +36,139 @@ if TYPE_CHECKING:
     from jp.workspace.listing import Metadata
 
 
+class TurnRunner:
+    """Takes one turn after the other. `recorder` is where they are written, in the conversation that has `begun`."""
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        *,
+        begun: ConversationContext,
+        recorder: Recorder,
+    ) -> None:
+        self._wiring = wiring
+        self._arguments = arguments = wiring.context.arguments
+        self._begun: ConversationContext | None = begun  # until it was shown
+        self._conversation = str(begun.info.id)
+        self._screen = wiring.context.screen
+        self._display: TurnDisplay | None = None  # of the turn that was taken last
+        self._recorder = recorder
+        self._config = wiring.config
+        limits = limits_of(wiring.config)
+        self.limits = limits if arguments.max_cycles is None else replace(limits, max_cycles=arguments.max_cycles)
+
+    async def ask(self, request: ChatRequest, max_cycles: int) -> TurnOutcome:
+        """Take a turn; where a person replies to it before it ends, another one, and so on.
+
+        Where it is cancelled, or a person aborts it, this does not return.
+        """
+        from anyio import get_cancelled_exc_class
+
+        while True:
+            if not self._permits(request):
+                return TurnOutcome(ending="capped", cycles=0, usage=Usage())
+            try:
+                ended = await self._take(request, max_cycles)
+            except get_cancelled_exc_class():
+                self._wiring.notice("stopped; what came is kept" if self._came() else "stopped; nothing had come")
+                raise
+            if ended.outcome is not None:
+                return ended.outcome
+            if ended.is_aborted:
+                await self._abort()
+            request = ChatRequest(content=ended.reply or "", author=request.author, schema=request.schema)
+
+    def _permits(self, request: ChatRequest) -> bool:
+        """Return whether a turn may begin. The first one was already asked about before anything was written."""
+        cap = self._wiring.cap
+        if cap is None or self._begun is not None:
+            return True
+        from jp.app.query.budget import permits_turn
+
+        return permits_turn(cap, self._recorder.entries, request, self._wiring.settings, self._recorder)
+
+    def _came(self) -> bool:
+        """Return whether the newest turn has had any result."""
+        newest = takewhile(lambda entry: not isinstance(entry, TurnStart), reversed(self._recorder.entries))
+        return any(isinstance(entry, ChatResponse | ToolCallRequest) for entry in newest)
+
+    async def _take(self, request: ChatRequest, max_cycles: int) -> TurnEnd:
+        clock = SystemClock()
+        arguments, config = self._arguments, self._config
+        display = self._screen.display(arguments.display, config, clock=clock, entries=self._recorder.entries)
+        if self._begun is not None:
+            display.begin(str(self._begun.info.id), self._begun.entries)
+            self._begun = None
+        self._display = display
+        renderer = PausableRenderer(display)
+        dialogue = self._wiring.dialogue
+        dialogue.screen = renderer
+        ports = TurnPorts(
+            provider=self._wiring.provider,
+            recorder=self._recorder,
+            renderer=renderer,
+            tools=self._wiring.tools,
+            clock=clock,
+            stand_ins=FactLines(),
+            cap=self._wiring.cap or NoCap(),
+            room=self._room(),
+        )
+        limits = replace(self.limits, max_cycles=max_cycles)
+        turn = TurnLoop(ports, self._wiring.settings, limits=limits, retry=retry_policy_of(config))
+        return await self._screen.watch(partial(turn.run, request), display, self._wiring.tools, dialogue)
+
+    def _room(self) -> Room:
+        """Return the room that frees space in the model's window: one that does nothing, unless that is configured."""
+        if not self._config.conversation.compaction.auto.enabled:
+            return NoRoom()
+        from jp.app.query.auto_compaction import AutomaticCompaction
+
+        return AutomaticCompaction(self._wiring, self._recorder, self._conversation)
+
+    async def _abort(self) -> NoReturn:
+        """Undo the turn, and end as after a Ctrl-C."""
+        from anyio import sleep_forever
+
+        turn = next(entry for entry in reversed(self._recorder.entries) if isinstance(entry, TurnStart))
+        recorded = self._recorder.append(Revert(entries=(turn.id,)))
+        if self._display is not None:
+            self._display.entry(recorded)
+        self._wiring.notice("aborted; the turn is undone, and stays in the log")
+        self._screen.interruption.stop()
+        await sleep_forever()
+        raise AssertionError
+
+
 GRACE_SECS = 1.0
 """For how long a command waits for a title when its answer is complete."""
 
 _LAST_TURN = 2
-"""A conversation that got no title in its first three turns gets none by itself any more."""
+"""A conversation without a title after its first three turns gets none automatically."""
 
 
-class Spent(msgspec.Struct, frozen=True, kw_only=True):
+class TitleCost(msgspec.Struct, frozen=True, kw_only=True):
     """The cost of a title: tokens of which model."""
 
     model: ModelId
     usage: Usage
 
 
-class Watched:
-    """A provider that tells of the first part which comes from another one."""
+class WatchedProvider(RelayingProvider):
+    """A provider that calls `begin` with the first part of another provider's answer."""
 
     def __init__(self, provider: Provider, begin: Callable[[], None]) -> None:
-        self._provider = provider
+        super().__init__(provider)
         self._begin = begin
-
-    @property
-    def id(self) -> str:
-        """See the port."""
-        return self._provider.id
-
-    @property
-    def renderer(self) -> int:
-        """See the port."""
-        return self._provider.renderer
-
-    def render(self, thread: Thread) -> WireRequest:
-        """See the port."""
-        return self._provider.render(thread)
-
-    def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """See the port."""
-        return self._provider.locate_rejected(thread, error)
 
     async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
         """See the port."""
-        async with aclosing(self._provider.stream(request)) as parts:
+        async with aclosing(self.inner.stream(request)) as parts:
             async for part in parts:
                 self._begin()
                 yield part
 
 
-class Titling:
+class TitleWriter:
     """Gives a conversation its title, if it needs one. A context manager: outside of it, nothing goes on.
 
     `wiring` is what the turn works with, so that it begins with the first part of an answer.
@@ -90,23 +176,21 @@ class Titling:
 
     def __init__(
         self,
-        options: Options,
         wiring: Wiring,
         *,
-        begun: Begun,
+        begun: ConversationContext,
         recorder: Recorder,
-        screen: Screen,
     ) -> None:
-        self._options = options
+        self._options = options = wiring.context.options
         self._plain = wiring
         self._begun = begun
         self._recorder = recorder
         self._config = wiring.config
-        self._screen = screen
+        self._screen = wiring.context.screen
         self._task: Task[None] | None = None
-        self._spent: Spent | None = None
+        self._spent: TitleCost | None = None
         is_open = options.persist and begun.info.metadata.wants_title
-        self.wiring = replace(wiring, provider=Watched(wiring.provider, self._begin)) if is_open else wiring
+        self.wiring = replace(wiring, provider=WatchedProvider(wiring.provider, self._begin)) if is_open else wiring
 
     async def __aenter__(self) -> Self:
         return self
@@ -116,7 +200,7 @@ class Titling:
     ) -> None:
         await self._stop()
 
-    async def settle(self, *, answered: bool) -> Spent | None:
+    async def settle(self, *, answered: bool) -> TitleCost | None:
         """Wait a moment for the title, unless the turn has come to nothing; what it cost. A Ctrl-C ends the wait."""
         task = self._task
         if task is not None and answered:
@@ -161,9 +245,9 @@ class Titling:
             self._options.log(f"no title: {type(error).__name__}: {error}")
 
     async def _title(self) -> str:
-        from jp.app.query.past import heading_of, request_of, standing_turns, title_in, title_thread
+        from jp.app.query.earlier_turns import effective_turns, heading_of, request_of, title_in, title_thread
 
-        turns = standing_turns(self._recorder.entries)
+        turns = effective_turns(self._recorder.entries)
         requests = [request.content for request in map(request_of, turns) if request and request.content.strip()]
         if not requests or len(turns) > _LAST_TURN + 1:
             return ""
@@ -210,17 +294,16 @@ class Titling:
         from anyio.to_thread import run_sync
 
         def create() -> Provider:
-            from jp.app.keys import UserKeys
-            from jp.app.places import base_directory, open_workspace
+            from jp.app.models import UserKeys
             from jp.provider.registry import create_provider
 
-            root = base_directory(open_workspace(self._options))
+            root = self._plain.context.root
             return create_provider(self._config, model, environ=os.environ, root=root, stored=UserKeys())
 
         return await run_sync(create, abandon_on_cancel=True)
 
     def _paid(self, cap: CappedProvider, provider: Provider, model: ModelId, thread: Thread) -> Provider:
-        """The provider of a title, which is paid from what the turn may cost.
+        """Return the provider of a title, which is paid from what the turn may cost.
 
         Raises:
             JpError: it cannot be paid, or nobody knows what it costs.
@@ -242,7 +325,7 @@ class Titling:
                     case TextDelta(text=text) | DataDelta(text=text):
                         texts.append(text)
                     case UsageReport(usage=usage):
-                        self._spent = Spent(model=model, usage=usage)
+                        self._spent = TitleCost(model=model, usage=usage)
                     case _:
                         pass
         return "".join(texts)

@@ -6,15 +6,15 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.compaction.order import ListedProfile, Order
+from jp.app.compaction.order import CompactionOrder, ListedProfile
 from jp.app.compaction.preview import Preview, Previewer, SummaryPreview
-from jp.app.places import AnyWorkspace
+from jp.app.options import AnyWorkspace
 from jp.compaction.fact_lines import nonce_of, tool_policy
 from jp.compaction.large_items import LargeItem
 from jp.compaction.overlays import turns_covered
@@ -33,6 +33,7 @@ from jp.workspace.files import SYSTEM, make_directories, replace_file, timestamp
 
 if TYPE_CHECKING:
     from jp.app.compaction.summarizer import Pay
+    from jp.workspace.log import Log
 
 
 _VERSION = 1
@@ -85,7 +86,7 @@ class Proposals:
         return identity
 
     def read(self, identity: str, conversation: str, entries: Sequence[AnyEntry]) -> tuple[Compaction, ...]:
-        """The overlays of a proposal for `conversation`, whose stream `entries` is.
+        """Return the overlays of a proposal for `conversation`, whose stream `entries` is.
 
         Raises:
             UsageError: there is none of this id, or it is for another conversation.
@@ -128,7 +129,7 @@ class Proposals:
 
 
 def _marked(overlay: Compaction, before: str, now: str) -> Compaction:
-    """The overlay with the nonce of its log: that of an original is another one until something is written."""
+    """Return the overlay with the nonce of its log: that of an original is another one until something is written."""
     summary = overlay.summary
     if summary is None or not before or before == now:
         return overlay
@@ -162,15 +163,7 @@ def digest_of(entries: Sequence[AnyEntry], overlays: Sequence[Compaction]) -> st
     return found.hexdigest()
 
 
-class Appender(Protocol):
-    """The log of a conversation."""
-
-    def append_together(self, entries: Sequence[AnyEntry]) -> object:
-        """Append all of them or none."""
-        ...
-
-
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class CompactionResult(msgspec.Struct, frozen=True, kw_only=True):
     """Overlays that are ready to be written, and what they do.
 
     `unsupported` counts claims of a summary that nothing bore out; `usage` is what the summary took,
@@ -188,13 +181,13 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 async def make(
     previewer: Previewer,
     plan: Plan,
-    order: Order,
+    order: CompactionOrder,
     *,
     workspace: AnyWorkspace,
     notice: Callable[[str], None],
     pay: Pay | None = None,
-) -> Made:
-    """The overlays of `plan`, its summary written by a model. One that would not make the view smaller is left out.
+) -> CompactionResult:
+    """Return the overlays of `plan` that make the view smaller, its summary written by a model.
 
     With `pay` the summary is paid from what a query may cost.
 
@@ -203,7 +196,7 @@ async def make(
     """
     overlays = plan.overlays
     if plan.summary is None:
-        return Made(overlays=overlays, effect=previewer.effect(overlays), budget=previewer.budget_of(order))
+        return CompactionResult(overlays=overlays, effect=previewer.effect(overlays), budget=previewer.budget_of(order))
     from jp.app.compaction.summarizer import summarizer_for
 
     summarizer = summarizer_for(
@@ -216,7 +209,7 @@ async def make(
     if planner.size((*overlays, summary)) >= planner.size(overlays):
         notice("the summary is no shorter than what it stands for, so it is not used")
         rest = previewer.plan(replace(order, wish=replace(order.wish, summary=False))).overlays
-        return Made(
+        return CompactionResult(
             overlays=rest,
             effect=previewer.effect(rest),
             usage=written.usage,
@@ -224,7 +217,7 @@ async def make(
             budget=previewer.budget_of(order),
         )
     with_summary = previewer.settled(order, plan, summary)
-    return Made(
+    return CompactionResult(
         overlays=with_summary,
         effect=previewer.effect(with_summary),
         unsupported=written.unsupported,
@@ -234,7 +227,7 @@ async def make(
     )
 
 
-def append(log: Appender, overlays: Sequence[Compaction]) -> None:
+def append(log: Log, overlays: Sequence[Compaction]) -> None:
     """Append overlays in one step, under one time: they were made together, and are undone together.
 
     Raises:
@@ -264,7 +257,7 @@ def preview_text(preview: Preview, *, width: int | None, base: str = "") -> str:
 
 
 def preview_value(preview: Preview) -> dict[str, Any]:
-    """The same as data."""
+    """Return the same as data."""
     return {
         "model": preview.model or None,
         "turns": preview.turns,
@@ -288,7 +281,7 @@ def preview_value(preview: Preview) -> dict[str, Any]:
 
 
 def overlay_value(overlay: Compaction) -> dict[str, Any]:
-    """An overlay as data, as it stands in the log, without what a summary says."""
+    """Return an overlay as data, as in the log, without the text of a summary."""
     value: dict[str, Any] = msgspec.to_builtins(overlay)
     if overlay.summary is not None:
         value["summary"] = {"model": overlay.summary.model, "text": overlay.summary.text}
@@ -296,12 +289,12 @@ def overlay_value(overlay: Compaction) -> dict[str, Any]:
 
 
 def overlay_text(overlay: Compaction) -> str:
-    """An overlay in a line: which turns, what, since when and by whom."""
+    """Return an overlay in a line: which turns, what, since when and by whom."""
     by = ", automatic" if overlay.source == "auto" else ""
     return f"{turns_text(overlay.from_turn, overlay.to_turn)}: {policies_text(overlay)} ({overlay.at}{by})"
 
 
-def made_sentence(made: Made, conversation: str) -> str:
+def made_sentence(made: CompactionResult, conversation: str) -> str:
     """Return one line that says what was done and what undoes it."""
     if not made.overlays:
         return "nothing to compact"
@@ -329,7 +322,7 @@ def little_freed(effect: Effect) -> str:
 
 
 def turns_text(first: int, last: int) -> str:
-    """`turn 3`, `turns 3 to 5`."""
+    """Return `turn 3`, `turns 3 to 5`."""
     return f"turn {first}" if first == last else f"turns {first} to {last}"
 
 
@@ -416,7 +409,7 @@ def _size_lines(preview: Preview) -> Iterator[str]:
 
 
 def _rest(effect: Effect) -> int:
-    """Return what else is freed, less what stands in its place: with the largest items it is all that is freed."""
+    """Return the tokens freed besides those of the largest items."""
     return effect.freed - sum(item.tokens for item in effect.largest)
 
 
@@ -458,7 +451,7 @@ def _largest(effect: Effect, width: int | None, base: str) -> Iterator[str]:
 
 
 def _of(item: LargeItem, base: str) -> str:
-    """The tool and the source: a path within the workspace, whose end would be cut off first, or a whole URI."""
+    """Return the tool and the source: a path within the workspace, whose end would be cut off first, or a whole URI."""
     inside = base and item.source.startswith(base)
     source = unquote(item.source.removeprefix(base)) if inside else item.source
     return ": ".join(filter(None, (item.tool, source))) or "-"

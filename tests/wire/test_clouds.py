@@ -289,7 +289,7 @@ def test_a_stream_that_is_cut_or_damaged_is_worth_another_attempt() -> None:
     dropped = failed(Reply(body=body[: len(body) // 2], headers=bedrock_wire.EVENT_STREAM, ends="reset"))
 
     assert (cut.kind, cut.message) == ("cut", "work ended the answer before it was complete")
-    assert (broken.kind, broken.message) == ("transient", "the stream of Bedrock is damaged on its way")
+    assert (broken.kind, broken.message) == ("transient", "the stream of Bedrock was damaged in transit")
     assert dropped.kind == "cut"
 
 

@@ -427,14 +427,14 @@ def _hint_of(reply: Reply, origin: Origin) -> str:
             return hint
     setting = origin.base_url_setting
     if reply.status in _REDIRECTS and setting:
-        return f"redirects are not followed, because the key would go with them: set `{setting}`"
+        return f"redirects are not followed, because they could leak the key: set `{setting}`"
     if reply.status == _NOT_FOUND and setting and _NOWHERE.fullmatch(reply.body.strip()):
-        return f"check `{setting}`: nobody answers such requests there"
+        return f"check `{setting}`; its server does not have this endpoint"
     if _is_page(reply):
         address = f"check `{setting}`" if setting else "check the provider's address"
-        return f"this is no API's answer: {address}, and whether a proxy or the network's login page is in between"
+        return f"the response is not from the API: {address}, and look for a proxy or a login page of the network"
     if reply.status in _SUCCESSES and setting and not _report(reply).text:
-        return f"check `{setting}`: another server answers there, or one that does not stream"
+        return f"check `{setting}`; the server there does not stream answers"
     return ""
 
 
@@ -457,7 +457,7 @@ def _said(reply: Reply, report: _Report) -> str:
     if report.text or reply.status not in _SUCCESSES:
         return report.text
     kind = reply.headers.get("content-type", "").partition(";")[0] or "nothing"
-    return f"no stream of an answer, but {kind if reply.body.strip() else 'nothing'}"
+    return f"expected a stream, got {kind if reply.body.strip() else 'nothing'}"
 
 
 def classify(reply: Reply, origin: Origin, *, now: float) -> ProviderError:

@@ -26,7 +26,7 @@ def _root(error: BaseException) -> BaseException:
         error = cause
 
 
-_REACH = "check the network, and the address: `jp config show --origins` says where its `base_url` comes from"
+_REACH = "check the network and the URL: `jp config show --origins` shows the source of `base_url`"
 
 _PROXIES = ("https", "http", "all")
 
@@ -40,7 +40,7 @@ def _reach() -> str:
 
     found = getproxies()
     names = " or ".join(f"{scheme.upper()}_PROXY" for scheme in _PROXIES if scheme in found)
-    return f"{_REACH}; the proxy of {names} may be what does not answer" if names else _REACH
+    return f"{_REACH}; the proxy in {names} may not respond" if names else _REACH
 
 
 def _without_connection(host: str, error: Exception) -> ProviderError:
@@ -63,7 +63,7 @@ def _without_connection(host: str, error: Exception) -> ProviderError:
 
 def _silence(host: str, error: httpx2.TimeoutException) -> ProviderError:
     if isinstance(error, httpx2.ConnectTimeout):
-        hint = "`assistant.request.connect_timeout_secs` says how long jp waits"
+        hint = "`assistant.request.connect_timeout_secs` sets how long jp waits"
         return ProviderError(f"no connection to {host!r} in time", kind="connect", hint=hint)
     hint = "`assistant.request.stream_idle_timeout_secs` sets how long jp waits"
     return ProviderError(f"{host!r} took too long to read the request", kind="timeout", hint=hint)
@@ -88,7 +88,7 @@ def failure(error: Exception, *, host: str, begun: bool) -> JpError:
         case httpx2.DecodingError():
             return ProviderError(f"the response of {host!r} cannot be decompressed", kind="transient")
         case httpx2.UnsupportedProtocol() | httpx2.InvalidURL() | httpx2.LocalProtocolError():
-            message = f"no request can be sent to {host!r}: {error or type(error).__name__}"
+            message = f"cannot send a request to {host!r}: {error or type(error).__name__}"
             return ConfigurationError(message, hint=_REACH)
         case _:
             reason = str(_root(error)) or type(error).__name__

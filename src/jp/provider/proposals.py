@@ -129,7 +129,7 @@ def proposals(
         models = () if server is None else _conversing(server.models)
         if server is not None and models:
             model = f"{vendor.id}/{models[0]}"
-            found.append(Proposal(model=model, because=f"a server answers at {server.address}"))
+            found.append(Proposal(model=model, because=f"a server responds at {server.address}"))
     return tuple(found)
 
 

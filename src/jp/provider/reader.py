@@ -416,5 +416,5 @@ class Reader:
         self._bytes += len(text) if text.isascii() else len(text.encode())
         if self._bytes > self._max_bytes:
             message = f"the answer is longer than {self._max_bytes} bytes"
-            hint = "`assistant.request.max_response_bytes` is where jp stops"
+            hint = "`assistant.request.max_response_bytes` sets the limit"
             raise ProviderError(message, kind="output_limit", hint=hint)

@@ -170,7 +170,7 @@ def parse_model_id(text: str, settings: LlmConfig) -> ModelId:
     if not slash:
         raise _unknown_alias(resolved, settings.aliases)
     if not name or not provider:
-        raise ConfigurationError(f"{resolved!r} is no model", hint=_HINT)
+        raise ConfigurationError(f"{resolved!r} is not a model", hint=_HINT)
     if provider not in PROVIDERS and provider not in settings.servers:
         raise _unknown_provider(provider, settings.servers)
     return ModelId(provider, name)
@@ -313,8 +313,8 @@ def create_account(
         ConfigurationError: the provider is unknown, its settings are malformed, or it is in a cloud.
     """
     if (cloud := cloud_of(settings, provider)) is not None:
-        message = f"{provider!r} is in a cloud ({cloud.title}), which tells its models on its own pages only"
-        raise ConfigurationError(message, hint=f"use one of them all the same: `--model {provider}/NAME`")
+        message = f"{provider!r} is in a cloud ({cloud.title}), which lists its models only on its web pages"
+        raise ConfigurationError(message, hint=f"use any of them with `--model {provider}/NAME`")
     vendor = vendor_in(settings, provider)
     if not needs_key:
         vendor = msgspec.structs.replace(vendor, needs_key=False)
@@ -371,7 +371,7 @@ def _headers(settings: LlmConfig, provider: str) -> tuple[tuple[str, str], ...]:
 
 def _reach_hint(vendor: Vendor, where: str) -> str:
     is_anothers = vendor.server is None and vendor.id in PROVIDERS
-    return "" if is_anothers else f"is the server running? `{where}` says where it is looked for"
+    return "" if is_anothers else f"is the server running? `{where}` sets its URL"
 
 
 def _key(settings: LlmConfig, vendor: Vendor, environ: Mapping[str, str], stored: StoredKeys | None) -> FoundKey | None:
@@ -423,5 +423,5 @@ def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
     """
     vendor = vendor_of(kind) if kind in _FOLDERS else None
     if vendor is None or vendor.create_adapter is None:
-        raise ConfigurationError(f"this version does not talk to {provider!r}", hint="use another model")
+        raise ConfigurationError(f"this version does not support {provider!r}", hint="use another model")
     return vendor.create_adapter(settings, provider)

@@ -131,7 +131,7 @@ def _after(seconds: float | None) -> float:
 
 def _nothing_came(host: str) -> ProviderError:
     hint = "`assistant.request.first_byte_timeout_secs` sets how long jp waits"
-    return ProviderError(f"{host!r} did not begin to answer in time", kind="timeout", hint=hint)
+    return ProviderError(f"{host!r} did not respond in time", kind="timeout", hint=hint)
 
 
 def _fell_silent(host: str) -> ProviderError:
@@ -162,7 +162,7 @@ def _client(url: str, limits: Limits) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(verify=context_for(url), timeout=timeout, http2=False)
     except (ImportError, ValueError, httpx2.InvalidURL):
         message = "a proxy of the environment has an address that cannot be used"
-        hint = "set HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http:// or https:// addresses, or unset them"
+        hint = "set HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http:// or https:// URLs, or unset them"
         raise ConfigurationError(message, hint=hint) from None
 
 

@@ -54,7 +54,7 @@ def counted(provider: str, body: bytes) -> int:
         count = _Count()
     tokens = count.total_tokens if count.input_tokens is None else count.input_tokens
     if tokens is None:
-        raise ProviderError(f"{provider} answered the request for a count without one", kind="transient")
+        raise ProviderError(f"{provider} did not return a token count", kind="transient")
     return tokens
 
 

@@ -55,8 +55,8 @@ def test_a_kind_that_is_in_one_cloud_need_not_say_which() -> None:
     [
         ("anthropic", {}, "'providers.llm.work.platform' is not set", "'bedrock' or 'vertex' or 'foundry'"),
         ("anthropic", {"platform": "azure"}, "'providers.llm.work.platform' is 'azure'", "'bedrock' or"),
-        ("google", {"platform": "bedrock"}, "nothing that speaks as 'google' does", "set it to 'vertex'"),
-        ("openai-compatible", {}, "no SDK knows a cloud for what speaks as 'openai-compatible' does", "work.kind"),
+        ("google", {"platform": "bedrock"}, "no models of kind 'google'", "set it to 'vertex'"),
+        ("openai-compatible", {}, "no cloud has models of kind 'openai-compatible'", "work.kind"),
     ],
 )
 def test_a_cloud_that_cannot_be_is_an_error(kind: str, settings: dict[str, str], message: str, hint: str) -> None:

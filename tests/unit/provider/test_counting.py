@@ -100,7 +100,7 @@ def test_a_count_is_read() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"\xff", b"[]", b"{}", b'{"input_tokens": "3"}'])
 def test_what_is_no_count_is_an_error(body: bytes) -> None:
-    with pytest.raises(ProviderError, match="answered the request for a count without one") as raised:
+    with pytest.raises(ProviderError, match="did not return a token count") as raised:
         counted("p", body)
 
     assert raised.value.is_retryable

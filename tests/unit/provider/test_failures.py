@@ -107,4 +107,4 @@ def test_behind_a_proxy_it_may_be_the_proxy_that_does_not_answer(
 
     hint = failure(caused(httpx2.ConnectError(""), cause), host="h", begun=False).hint
 
-    assert hint.endswith("; the proxy of HTTPS_PROXY may be what does not answer")
+    assert hint.endswith("; the proxy in HTTPS_PROXY may not respond")

@@ -44,8 +44,8 @@ def test_a_model_is_a_provider_and_a_name_or_an_alias(text: str, model: str) -> 
         ("fasr", "'fasr' is neither a model nor an alias", "did you mean 'fast'?"),
         ("claude-opus-5-5", "'claude-opus-5-5' is neither", "did you mean 'anthropic/claude-opus-5-5'"),
         ("", "'' is neither a model nor an alias", "provider/name"),
-        ("anthropic/", "'anthropic/' is no model", "provider/name"),
-        ("/x", "'/x' is no model", "provider/name"),
+        ("anthropic/", "'anthropic/' is not a model", "provider/name"),
+        ("/x", "'/x' is not a model", "provider/name"),
         ("antropic/x", "there is no provider 'antropic'", "did you mean 'anthropic'?"),
         ("mien/x", "there is no provider 'mien'", "did you mean 'mine'?"),
         (

@@ -299,7 +299,7 @@ class AnthropicDecoder:
     def _finished(self) -> Finished:
         native = self._stop.stop_reason or ""
         if native == _WINDOW_IS_FULL:
-            message = f"the context window of {self._model!r} is full, so the answer breaks off; what came is kept"
+            message = f"the context window of {self._model!r} is full: the answer is incomplete"
             raise ProviderError(message, kind="context_too_long")
         reason = _REASONS.get(native, "stop")
         if reason == "stop" and self._calls:

@@ -92,9 +92,9 @@ class Server:
             ProviderError: always.
         """
         raise ProviderError(
-            f"{self.provider} answered with something else than its models",
+            f"{self.provider} did not respond with a list of models",
             kind="other",
-            hint=f"check `{self._account.base_url_setting}`: that is where they are looked for",
+            hint=f"check `{self._account.base_url_setting}`; the list of models is requested there",
         )
 
     def _headers(self) -> tuple[tuple[str, str], ...]:
@@ -138,7 +138,7 @@ class Server:
         reply = Reply(body=await response.error_body(), status=response.status, headers=response.headers)
         error = classify(reply, origin, now=time.time())
         if error.kind in {"invalid_request", "model_not_found"}:
-            error.hint = f"check `{account.base_url_setting}`: that is where the models are looked for"
+            error.hint = f"check `{account.base_url_setting}`; the list of models is requested there"
         return error
 
 

@@ -82,7 +82,7 @@ class CatalogueStore:
                 return Kept(problem=f"{str(path)!r} was written by another version of jp")
             catalogue = msgspec.json.decode(stored.catalogue, type=Catalogue)
         except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
-            return Kept(problem=f"{str(path)!r} is not what jp writes there")
+            return Kept(problem=f"{str(path)!r} is malformed")
         is_meant = (catalogue.provider, catalogue.base_url) == (provider, base_url)
         return Kept(catalogue=catalogue) if is_meant else Kept()
 

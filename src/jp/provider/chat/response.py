@@ -322,7 +322,7 @@ class ChatDecoder:
         if not choice.finish_reason:
             return
         if choice.finish_reason in _FAILURES:
-            message = f"{self._provider} broke the answer off: {choice.native_finish_reason or choice.finish_reason}"
+            message = f"{self._provider} cut the answer: {choice.native_finish_reason or choice.finish_reason}"
             raise ProviderError(message, kind="transient", least_wait=LEAST_WAIT)
         self._last = choice
 

@@ -23,7 +23,7 @@ def _adapter(settings: LlmConfig, provider: str) -> LlamacppAdapter:
 
 
 def _hints(_provider: str, _model: str) -> Mapping[ErrorKind, str]:
-    return {"context_too_long": "start the server with more room (`llama-server --ctx-size …`), or send less"}
+    return {"context_too_long": "start the server with a larger context (`llama-server --ctx-size …`), or send less"}
 
 
 async def _complete(server: ListingServer, models: tuple[Listed, ...]) -> tuple[Listed, ...]:

@@ -173,7 +173,7 @@ class OllamaDecoder:
         yield UsageReport(_usage(counted))
         body = self._request.body
         if missing := shortfall(body, counted):
-            message = f"{self._provider} answered without having seen all that was sent: {missing}"
+            message = f"{self._provider} did not read the whole request: {missing}"
             raise ProviderError(message, kind="context_too_long", hint=hint(body, self._provider))
         yield self._finished(line, counted)
 
@@ -181,7 +181,7 @@ class OllamaDecoder:
         if line.done_reason == "length":
             body = self._request.body
             if is_full(body, counted):
-                message = f"the context window of {self._request.model!r} is full, so the answer breaks off"
+                message = f"the context window of {self._request.model!r} is full: the answer is incomplete"
                 raise ProviderError(
                     f"{message}; what came is kept", kind="context_too_long", hint=hint(body, self._provider)
                 )

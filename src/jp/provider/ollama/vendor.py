@@ -87,8 +87,8 @@ def _held_window(settings: LlmConfig, provider: str) -> int:
 def _hints(provider: str, model: str) -> Mapping[ErrorKind, str]:
     setting = f"`providers.llm.{provider}.context_window`"
     return {
-        "model_not_found": f"`ollama pull {model}` gets it, `ollama list` says which are there",
-        "context_too_long": f"set {setting} higher, as far as the model and the memory go, or send less",
+        "model_not_found": f"`ollama pull {model}` downloads it, `ollama list` shows the downloaded models",
+        "context_too_long": f"set {setting} higher if the model and the memory allow it, or send less",
     }
 
 

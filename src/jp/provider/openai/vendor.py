@@ -152,6 +152,10 @@ VENDOR = Vendor(
     send=_send,
     count=_count,
     settings_hints=(
-        (b"verified to generate reasoning summaries", "reasoning_summary=none", "without summaries it works"),
+        (
+            b"verified to generate reasoning summaries",
+            "reasoning_summary=none",
+            "requests without summaries are accepted",
+        ),
     ),
 )

@@ -81,5 +81,5 @@ VENDOR = Vendor(
     key_variables=("OPENROUTER_API_KEY",),
     proposed="openrouter/anthropic/claude-sonnet-5.5",
     models=ModelList(is_public=True, overrides=True, read=_read),
-    settings_hints=((b"matching your data policy", "store=true", "requests may then go to vendors that keep them"),),
+    settings_hints=((b"matching your data policy", "store=true", "requests may then go to vendors that store them"),),
 )

@@ -39,10 +39,10 @@ def test_a_list_of_another_address_or_name_says_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "is not what jp writes there"),
-        ("[" * 5000, "is not what jp writes there"),
-        ('{"version": 1}', "is not what jp writes there"),
-        ('{"version": 1, "catalogue": {"models": 3}}', "is not what jp writes there"),
+        ("", "is malformed"),
+        ("[" * 5000, "is malformed"),
+        ('{"version": 1}', "is malformed"),
+        ('{"version": 1, "catalogue": {"models": 3}}', "is malformed"),
         ('{"version": 2, "catalogue": {"models": 3}}', "was written by another version of jp"),
     ],
 )

@@ -36,19 +36,19 @@ def raised_in(module: str, name: str, said: str, *above: str) -> Exception:
         (
             raised_in("botocore.exceptions", "EndpointConnectionError", "no way", "ConnectionError"),
             "connect",
-            "Bedrock's credentials cannot be had: no way",
+            "cannot get Bedrock's credentials: no way",
         ),
         (
             raised_in("google.auth.exceptions", "TransportError", "no way"),
             "connect",
-            "Bedrock's credentials cannot be had: no way",
+            "cannot get Bedrock's credentials: no way",
         ),
         (
             RuntimeError("Could not resolve API token from the environment"),
             "authentication",
             "no credentials for Bedrock: Could not resolve API token from the environment",
         ),
-        (KeyError(), "other", "no request can be made for Bedrock: KeyError"),
+        (KeyError(), "other", "cannot prepare a request for Bedrock: KeyError"),
     ],
 )
 def test_what_goes_wrong_in_an_sdk_has_a_kind(error: Exception, kind: str, message: str) -> None:
@@ -80,7 +80,7 @@ def test_a_package_that_is_missing_below_another_is_named() -> None:
     outer.__cause__ = ModuleNotFoundError("No module named 'boto3'", name="boto3")
     found = failure(outer, cloud())
 
-    assert found.message == "Bedrock takes the package 'boto3', which is not installed"
+    assert found.message == "Bedrock needs the package 'boto3', which is not installed"
     assert "pip install 'jp[clouds]'" in str(found.hint)
     assert "'?'" in failure(ModuleNotFoundError(), cloud()).message
 

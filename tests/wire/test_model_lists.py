@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from certificates import one_authority
-from jp.provider.catalogue import fetching
-from jp.provider.catalogue import fetching as asked_server
-from jp.provider.catalogue.fetching import Fetched, Server, fetch_models
+from jp.provider import discovery
+from jp.provider import discovery as asked_server
+from jp.provider.discovery import FetchedModels, Server, fetch_models
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.http import Account
 from jp.provider.listing import Listed
@@ -55,8 +55,8 @@ def server_at(url: str, kind: str, *, provider: str = "", limits: Limits | None 
     return Server(provider or kind, vendor, where, limits or Limits())
 
 
-def fetch(server: Server, *, with_sdk: bool = False, patience_secs: float = 20.0) -> Fetched:
-    async def run() -> Fetched:
+def fetch(server: Server, *, with_sdk: bool = False, patience_secs: float = 20.0) -> FetchedModels:
+    async def run() -> FetchedModels:
         return await fetch_models(server, sdk=with_sdk, patience_secs=patience_secs)
 
     return anyio.run(run)
@@ -156,7 +156,7 @@ def test_an_sdk_lists_what_we_list_and_sends_what_we_send(kind: str, monkeypatch
 
     with Loopback(otherwise=played(recording)) as server:
         asked = server_at(server.url, kind)
-        assert fetching.has_sdk(asked)
+        assert discovery.has_sdk(asked)
         ours, theirs = fetch(asked), fetch(asked, with_sdk=True)
         first, second = server.requests
 
@@ -184,12 +184,12 @@ def test_where_an_sdk_fails_we_ask_ourselves() -> None:
         fetched = fetch(server_at(server.url, "google"), with_sdk=True)
 
         assert len(server.requests) == 2
-    assert fetched == Fetched(models=(Listed(id="a"),), skipped=1)
+    assert fetched == FetchedModels(models=(Listed(id="a"),), skipped=1)
 
 
 def test_an_sdk_is_for_its_own_provider() -> None:
     def has(kind: str, provider: str = "") -> bool:
-        return fetching.has_sdk(server_at("http://127.0.0.1:1", kind, provider=provider))
+        return discovery.has_sdk(server_at("http://127.0.0.1:1", kind, provider=provider))
 
     assert [has(kind) for kind in (*VENDORS, "ollama")] == [True, True, True, False]
     assert not has("openai", "mine")

@@ -9,7 +9,7 @@ import pytest
 
 import model_tables
 from jp.app.models import catalogue_store
-from jp.provider.catalogue.known import Catalogue
+from jp.provider.catalogue import Catalogue
 from jp.provider.listing import Listed
 from jp.provider.models import find_model, model_table
 

@@ -13,7 +13,7 @@ from jp.config.assignment import read_partial
 from jp.config.layers import config_of
 from jp.config.model import AppConfig
 from jp.errors import ConfigurationError
-from jp.provider.catalogue.known import known_model
+from jp.provider.catalogue import model_facts
 from jp.provider.clouds import completed, create_cloud
 from jp.provider.keys import FoundKey
 from jp.provider.registry import ModelId, cloud_of, create_account, create_provider, key_variables, vendor_of, vendors
@@ -212,7 +212,7 @@ def test_what_a_model_costs_in_a_cloud_is_what_the_user_says() -> None:
     told = {"models": {name: {"input_price": 1.1}}}
     for more, price in (({}, None), (told, 1.1)):
         settings = config(anthropic={"transport": "sdk", "platform": "bedrock", **more}).providers.llm
-        known = known_model(settings, ModelId("anthropic", name))
+        known = model_facts(settings, ModelId("anthropic", name))
 
         assert known.in_table
         assert known.details.context_window == 200_000

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from jp.config.model import LlmConfig
+from jp.provider.discovery import Proposal, RunningServer, proposals, running_servers
 from jp.provider.models import known_names
-from jp.provider.proposals import Proposal, RunningServer, proposals, running_servers
 from jp.provider.registry import address_of, vendor_of, vendors
 from jp.provider.vendor import LocalServer, Vendor
 from loopback import JSON, Loopback, Reply

@@ -43,7 +43,7 @@ _VERSION = 1
 _LARGEST = 32 * 1024 * 1024
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class CachedCatalogue(msgspec.Struct, frozen=True, kw_only=True):
     """The cached catalogue of a provider, if any; `problem` says why a file that exists is not used."""
 
     catalogue: Catalogue | None = None
@@ -67,24 +67,24 @@ class CatalogueStore:
 
         return self._directory / f"{quote(provider, safe='')}.json"
 
-    def read(self, provider: str, base_url: str) -> Kept:
+    def read(self, provider: str, base_url: str) -> CachedCatalogue:
         """Return the catalogue cached for a provider at a URL; the list of another URL is not used."""
         path = self.path(provider)
         try:
             data = read_beginning(path, _LARGEST)
         except FileNotFoundError:
-            return Kept()
+            return CachedCatalogue()
         except OSError as error:
-            return Kept(problem=f"{str(path)!r} cannot be read: {error.strerror or error}")
+            return CachedCatalogue(problem=f"{str(path)!r} cannot be read: {error.strerror or error}")
         try:
             stored = msgspec.json.decode(data, type=_File)
             if stored.version != _VERSION:
-                return Kept(problem=f"{str(path)!r} was written by another version of jp")
+                return CachedCatalogue(problem=f"{str(path)!r} was written by another version of jp")
             catalogue = msgspec.json.decode(stored.catalogue, type=Catalogue)
         except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
-            return Kept(problem=f"{str(path)!r} is malformed")
+            return CachedCatalogue(problem=f"{str(path)!r} is malformed")
         is_meant = (catalogue.provider, catalogue.base_url) == (provider, base_url)
-        return Kept(catalogue=catalogue) if is_meant else Kept()
+        return CachedCatalogue(catalogue=catalogue) if is_meant else CachedCatalogue()
 
     def write(self, catalogue: Catalogue) -> None:
         """Store a catalogue, replacing the earlier one.
@@ -117,7 +117,7 @@ CAPABILITIES = ("tools", "images", "documents", "structured")
 _NOTHING = Listed(id="")
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
+class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about a model.
 
     Attributes:
@@ -142,7 +142,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     trained_window: int | None = None
 
 
-def listed_as(catalogue: Catalogue | None, name: str) -> Listed | None:
+def find_listed(catalogue: Catalogue | None, name: str) -> Listed | None:
     """Return the model of a catalogue by its id or another name, with or without the date of a snapshot."""
     if catalogue is None:
         return None
@@ -152,14 +152,14 @@ def listed_as(catalogue: Catalogue | None, name: str) -> Listed | None:
     return next((model for model in catalogue.models if canonical_name(model.id) == name), None)
 
 
-def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None = None) -> Known:
+def model_facts(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None = None) -> ModelFacts:
     """Return the facts about a model, given the catalogue of its provider; an unknown provider has any model."""
     kind = kind_of(settings, model.provider)
     expected = find_model(kind, model.name)
     account = account_of(settings, model.provider)
     is_vendors = kind == model.provider and getattr(account, "transport", "http") == "http"
     details = expected.details if is_vendors else _without_prices(expected.details)
-    listed = listed_as(catalogue, model.name)
+    listed = find_listed(catalogue, model.name)
     holder = getattr(settings, model.provider) if model.provider in PROVIDERS else account
     configured = None if holder is None else holder.models.get(model.name)
     values: dict[str, Any] = {}
@@ -189,7 +189,7 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
     if listed is not None and listed.shutdown:
         values["shutdown"] = listed.shutdown
     capabilities, reasoning = _abilities(expected.abilities, listed or _NOTHING, sources, in_table=expected.known)
-    return Known(
+    return ModelFacts(
         model=model,
         details=replace(details, provider=model.provider, id=model.name, **values),
         capabilities=capabilities,
@@ -208,7 +208,7 @@ def listed_abilities(settings: LlmConfig, model: ModelId, catalogue: Catalogue |
     A request may depend on them only if they are recorded in the log (`Parameters.abilities`).
     """
     kind = kind_of(settings, model.provider)
-    listed = listed_as(catalogue, model.name)
+    listed = find_listed(catalogue, model.name)
     if listed is None or kind not in KINDS or not vendor_of(kind).models.overrides:
         return {}
     expected = find_model(kind, model.name).abilities

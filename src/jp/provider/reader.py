@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol, assert_never
+from typing import Any, Protocol, TypeVar, assert_never
 
 import msgspec
 
@@ -220,6 +220,20 @@ class WholeDecoder:
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Exceptions of decoding: not JSON, another type, not UTF-8, or nested too deeply."""
 
+T = TypeVar("T")
+
+_changes = msgspec.json.Decoder(list[dict[str, Any]] | None)
+_raws = msgspec.json.Decoder(msgspec.Raw)
+
+
+def decoded(decoder: msgspec.json.Decoder[T], data: bytes | str | msgspec.Raw) -> T | None:
+    """Return the value in JSON, None if it is malformed or of another type."""
+    try:
+        return decoder.decode(data)
+    except UNREADABLE:
+        return None
+
+
 _MOST_TOKENS = 2**53 - 1
 """Largest count of tokens: every JSON parser reads it exactly."""
 
@@ -279,10 +293,7 @@ def input_changes(raw: msgspec.Raw) -> tuple[InputChange, ...] | None:
 
     Anthropic has a `type` and a `path`, OpenAI a `type`, an `action` and an `id` (their SDKs' types, 2026-11-22).
     """
-    try:
-        found = msgspec.json.decode(raw, type=list[dict[str, Any]] | None)
-    except UNREADABLE:
-        return None
+    found = decoded(_changes, raw)
     if found is None:
         return None
     return tuple(
@@ -337,11 +348,7 @@ def _content(part: Part) -> str:
 
 
 def _is_whole(event: ServerSentEvent) -> bool:
-    try:
-        msgspec.json.decode(event.data, type=msgspec.Raw)
-    except UNREADABLE:
-        return False
-    return True
+    return decoded(_raws, event.data) is not None
 
 
 def _frames(framing: Framing) -> Frames:

@@ -23,7 +23,7 @@ from jp.provider.base import (
 )
 from jp.provider.errors import ProviderError
 from jp.provider.parameters import reported
-from jp.provider.reader import UNREADABLE, CallStarts, input_changes, plausible, text_of, unreadable
+from jp.provider.reader import CallStarts, decoded, input_changes, plausible, text_of, unreadable
 from jp.provider.schemas import Unwrapper
 
 Reason = Literal["stop", "tools", "length", "refused"]
@@ -175,9 +175,8 @@ class AnthropicDecoder:
         Raises:
             ProviderError: the event reports an error or is malformed.
         """
-        try:
-            read = _events.decode(data)
-        except UNREADABLE:
+        read = decoded(_events, data)
+        if read is None:
             return self._odd(data)
         match read.type:
             case "content_block_delta" | "content_block_start" | "content_block_stop":
@@ -199,10 +198,7 @@ class AnthropicDecoder:
 
     def _odd(self, data: bytes) -> Sequence[Part]:
         """Handle a malformed event: raise if it is an error or needed, ignore it otherwise."""
-        try:
-            head = _heads.decode(data)
-        except UNREADABLE:
-            head = None
+        head = decoded(_heads, data)
         if head is not None and head.type == "error":
             raise reported(data, self._provider, self._model)
         if head is None or _is_needed(head):

@@ -7,7 +7,7 @@ from typing import assert_never
 import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
-from jp.provider.reader import UNREADABLE, counted, text_of
+from jp.provider.reader import counted, decoded, text_of
 
 
 class Function(msgspec.Struct):
@@ -15,6 +15,10 @@ class Function(msgspec.Struct):
 
     name: str | None = None
     arguments: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_objects = msgspec.json.Decoder(JsonObject)
+_texts = msgspec.json.Decoder(str)
 
 
 class CallPiece(msgspec.Struct):
@@ -48,21 +52,15 @@ class Call:
     @property
     def is_whole(self) -> bool:
         """True if the arguments are a complete JSON object."""
-        try:
-            msgspec.json.decode("".join(self._pieces), type=JsonObject)
-        except UNREADABLE:
-            return False
-        return True
+        return decoded(_objects, "".join(self._pieces)) is not None
 
 
 def arguments_text(raw: msgspec.Raw) -> str:
     """Return the text of arguments that were sent as a string, as JSON, or not at all."""
     if bytes(raw) == b"null":
         return ""
-    try:
-        return msgspec.json.decode(raw, type=str)
-    except UNREADABLE:
-        return text_of(raw)
+    text = decoded(_texts, raw)
+    return text_of(raw) if text is None else text
 
 
 class Calls:
@@ -174,14 +172,7 @@ _details = msgspec.json.Decoder(list[JsonObject] | None)
 
 def chunk_of(data: bytes) -> Chunk | Head | None:
     """Return the chunk of an event; its head if the chunk is malformed; None if the event is not a JSON object."""
-    try:
-        return _chunks.decode(data)
-    except UNREADABLE:
-        pass
-    try:
-        return _heads.decode(data)
-    except UNREADABLE:
-        return None
+    return decoded(_chunks, data) or decoded(_heads, data)
 
 
 def says_something(raw: msgspec.Raw) -> bool:
@@ -204,18 +195,12 @@ def plain(thinking: list[Piece] | str | None) -> str:
 
 def details_of(raw: msgspec.Raw) -> list[JsonObject]:
     """Return the pieces of detailed reasoning; none if they are malformed."""
-    try:
-        return _details.decode(raw) or []
-    except UNREADABLE:
-        return []
+    return decoded(_details, raw) or []
 
 
 def usage_of(raw: msgspec.Raw) -> Usage | None:
     """Return the token counts; None if they are missing or malformed, which must not fail the answer."""
-    try:
-        reported = _usages.decode(raw)
-    except UNREADABLE:
-        return None
+    reported = decoded(_usages, raw)
     if reported is None:
         return None
     prompt = reported.prompt_tokens_details or _PromptDetails()

@@ -24,7 +24,7 @@ from jp.provider.chat.pieces import Split, ThinkSplitter, arguments_text
 from jp.provider.errors import ProviderError
 from jp.provider.ollama.request import Counted, hint, is_full, shortfall
 from jp.provider.parameters import reported
-from jp.provider.reader import UNREADABLE, CallStarts, counted, unreadable
+from jp.provider.reader import CallStarts, counted, decoded, unreadable
 
 _Kind = Literal["reasoning", "text"]
 
@@ -102,14 +102,11 @@ class OllamaDecoder:
         return ()
 
     def _read(self, data: bytes) -> _Line:
-        try:
-            return _lines.decode(data)
-        except UNREADABLE:
-            pass
-        try:
-            _reports.decode(data)
-        except UNREADABLE:
-            raise unreadable(self._provider, "line") from None
+        line = decoded(_lines, data)
+        if line is not None:
+            return line
+        if decoded(_reports, data) is None:
+            raise unreadable(self._provider, "line")
         raise self._error(data)
 
     def _error(self, data: bytes) -> ProviderError:

@@ -24,7 +24,7 @@ from jp.provider.base import (
 from jp.provider.errors import ProviderError
 from jp.provider.openai.request import ANSWER, PROVIDER
 from jp.provider.parameters import object_at, reported
-from jp.provider.reader import UNREADABLE, CallStarts, counted, input_changes, unreadable
+from jp.provider.reader import UNREADABLE, CallStarts, counted, decoded, input_changes, unreadable
 from jp.provider.schemas import StrictText
 
 
@@ -122,10 +122,7 @@ _counts = msgspec.json.Decoder(_Counted | None)
 
 def usage_of(raw: msgspec.Raw) -> Usage | None:
     """Return tokens in classes that do not overlap; None if they are missing or malformed."""
-    try:
-        found = _counts.decode(raw)
-    except UNREADABLE:
-        return None
+    found = decoded(_counts, raw)
     if found is None:
         return None
     given = found.input_tokens_details or _InputDetails()

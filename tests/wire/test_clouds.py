@@ -29,7 +29,7 @@ from jp.provider.base import Finished, Part, Provider, TextDelta
 from jp.provider.errors import ProviderError
 from jp.provider.http import HttpProvider
 from jp.provider.registry import ModelId, create_provider, vendor_of
-from jp.provider.vendor import counted
+from jp.provider.vendor import read_token_count
 from loopback import HTML, JSON, Loopback, Received, Reply
 from provider_at import KEY, provider_at, receive
 
@@ -345,7 +345,7 @@ def test_who_leaves_while_credentials_are_waited_for_does_not_wait(monkeypatch: 
         asking.set()
         answered.wait(20)
 
-    monkeypatch.setattr("jp.provider.clouds.signed", ask)
+    monkeypatch.setattr("jp.provider.clouds.sign_request", ask)
 
     async def leave(provider: Provider) -> None:
         async with aclosing(provider.stream(provider.render(asked("bedrock")))) as parts:
@@ -474,7 +474,7 @@ def test_a_cloud_counts_tokens_as_it_answers(name: str, answer: bytes, target: s
         assert count is not None
         asking = count(provider.render(asked(name)), "vertex" if name == "gemini" else name)
         assert isinstance(provider, HttpProvider)
-        counts = counted("work", anyio.run(provider.ask, asking))
+        counts = read_token_count("work", anyio.run(provider.ask, asking))
         (sent,) = server.requests
 
     assert counts == 12

@@ -19,7 +19,7 @@ from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.errors import StorageError
 from jp.provider.base import Abilities, ModelDetails
-from jp.provider.listing import Listed
+from jp.provider.listing import ListedModel
 from jp.provider.models import canonical_name, find_model, model_table
 from jp.provider.registry import KINDS, PROVIDERS, ModelId, account_of, built_in, kind_of, vendor_of
 from jp.reading import read_beginning
@@ -31,10 +31,10 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     base_url: str
     at: str
-    models: tuple[Listed, ...]
+    models: tuple[ListedModel, ...]
     skipped: int = 0
 
-    def find(self, name: str) -> Listed | None:
+    def find(self, name: str) -> ListedModel | None:
         """Return the listed model with a name or another name of it."""
         return next((model for model in self.models if name == model.id or name in model.aliases), None)
 
@@ -114,7 +114,7 @@ LIMITS = ("context_window", "max_output")
 PRICES = ("input_price", "output_price", "cache_read_price", "cache_write_price")
 CAPABILITIES = ("tools", "images", "documents", "structured")
 
-_NOTHING = Listed(id="")
+_NOTHING = ListedModel(id="")
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,11 +138,11 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     sources: Mapping[str, Source]
     in_table: bool
     table_date: str | None = None
-    listed: Listed | None = None
+    listed: ListedModel | None = None
     trained_window: int | None = None
 
 
-def find_listed(catalogue: Catalogue | None, name: str) -> Listed | None:
+def find_listed(catalogue: Catalogue | None, name: str) -> ListedModel | None:
     """Return the model of a catalogue by its id or another name, with or without the date of a snapshot."""
     if catalogue is None:
         return None
@@ -182,7 +182,7 @@ def model_facts(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
     if sources.get("cache_write_price") in {"config", "local"}:
         values["cache_write_long_price"] = values["cache_write_price"]
     trained = values.get("context_window")
-    held = _held_window(settings, model.provider)
+    held = _configured_window(settings, model.provider)
     is_held = held is not None and (trained is None or held < trained)
     if is_held:
         values["context_window"], sources["context_window"] = held, "config"
@@ -212,12 +212,12 @@ def listed_abilities(settings: LlmConfig, model: ModelId, catalogue: Catalogue |
     if listed is None or kind not in KINDS or not vendor_of(kind).models.overrides:
         return {}
     expected = find_model(kind, model.name).abilities
-    said = _said(expected, listed)
+    said = _listed_differences(expected, listed)
     # The list's levels are used even if the table has the same: levels that servers map are not sent then.
     return {name: value for name, value in said.items() if name == "levels" or value != getattr(expected, name)}
 
 
-def _said(expected: Abilities, listed: Listed) -> JsonObject:
+def _listed_differences(expected: Abilities, listed: ListedModel) -> JsonObject:
     images: JsonObject = {} if listed.images is None else {"images": listed.images}
     if listed.thinks is False:
         return {**images, "thinking": "none", "thinks_by_default": False}
@@ -247,14 +247,14 @@ def _without_prices(details: ModelDetails) -> ModelDetails:
     )
 
 
-def _held_window(settings: LlmConfig, provider: str) -> int | None:
+def _configured_window(settings: LlmConfig, provider: str) -> int | None:
     """Return the context window that a server is configured with, however large that of its model is."""
     vendor = vendor_of(kind_of(settings, provider)) if provider in {*PROVIDERS, *settings.servers} else None
     return None if vendor is None or vendor.held_window is None else vendor.held_window(settings, provider)
 
 
 def _abilities(
-    abilities: Abilities, listed: Listed, sources: dict[str, Source], *, in_table: bool
+    abilities: Abilities, listed: ListedModel, sources: dict[str, Source], *, in_table: bool
 ) -> tuple[dict[str, bool], tuple[str, ...]]:
     """Return the abilities of the model and its levels of reasoning, and add their sources to `sources`."""
     otherwise: Source = "table" if in_table else "inferred"
@@ -267,7 +267,7 @@ def _abilities(
     return capabilities, _reasoning(abilities, listed)
 
 
-def _reasoning(abilities: Abilities, listed: Listed) -> tuple[str, ...]:
+def _reasoning(abilities: Abilities, listed: ListedModel) -> tuple[str, ...]:
     if listed.thinks is False:
         return ()
     if listed.levels:

@@ -30,7 +30,7 @@ _BEDROCK_KEY = "AWS_BEARER_TOKEN_BEDROCK"
 """Variable with an API key of Bedrock, which its SDK reads."""
 
 
-def completed(cloud: Cloud, environ: Mapping[str, str]) -> Cloud:
+def with_environment(cloud: Cloud, environ: Mapping[str, str]) -> Cloud:
     """Return `cloud` with settings of the environment where the configuration has none.
 
     Raises:
@@ -114,7 +114,7 @@ class _Chunk(msgspec.Struct):
     bytes: str
 
 
-class _Named(msgspec.Struct):
+class _TypedEvent(msgspec.Struct):
     """Fields of all events."""
 
     type: str = ""
@@ -163,7 +163,7 @@ def _event(message: Any) -> ServerSentEvent | None:
     if headers.get(":event-type") != "chunk":
         return None
     data = b64decode(msgspec.json.decode(payload, type=_Chunk).bytes, validate=True)
-    return ServerSentEvent(msgspec.json.decode(data, type=_Named).type, data)
+    return ServerSentEvent(msgspec.json.decode(data, type=_TypedEvent).type, data)
 
 
 def _failure(headers: Mapping[str, object], payload: bytes) -> ServerSentEvent:
@@ -203,7 +203,7 @@ def missing_package(cloud: Cloud, name: str) -> ConfigurationError:
     return ConfigurationError(f"{cloud.title} needs the package {name!r}, which is not installed", hint=INSTALL)
 
 
-def failure(error: Exception, cloud: Cloud) -> JpError:
+def preparation_error(error: Exception, cloud: Cloud) -> JpError:
     """Return the error to report for `error`, which was raised while a request was prepared."""
     for cause in _causes(error):
         if isinstance(cause, JpError):
@@ -285,11 +285,13 @@ def is_installed(name: str) -> bool:
 TIMEOUT = 600.0
 """Timeout in seconds that an SDK sends to a server; it does not limit jp."""
 
-_LEFT_OUT = frozenset({"content-length", "user-agent", "connection", "openai-organization", "openai-project"})
+_UNSENT_HEADERS = frozenset({"content-length", "user-agent", "connection", "openai-organization", "openai-project"})
 """Headers of the SDK that are not sent: the transport writes its own, or they belong to another account."""
 
 
-def signed(cloud: Cloud, request: WireRequest, *, key: str | None, headers: tuple[tuple[str, str], ...]) -> HttpRequest:
+def sign_request(
+    cloud: Cloud, request: WireRequest, *, key: str | None, headers: tuple[tuple[str, str], ...]
+) -> HttpRequest:
     """Return the HTTP request for `request`, with the URL and signature of the vendor's SDK for a cloud.
 
     This may take seconds (an import, a request for credentials). The request is not sent here: the client passed to the
@@ -314,11 +316,11 @@ def signed(cloud: Cloud, request: WireRequest, *, key: str | None, headers: tupl
         if cloud.vendor.send is not None:
             cloud.vendor.send(call)
     (sent,) = seen
-    kept = tuple((name, value) for name, value in sent.headers.items() if name.lower() not in _LEFT_OUT)
+    kept = tuple((name, value) for name, value in sent.headers.items() if name.lower() not in _UNSENT_HEADERS)
     return HttpRequest(url=str(sent.url), headers=(*kept, ("user-agent", f"jp/{__version__}")), body=sent.read())
 
 
-def below(address: str | None, path: str) -> str | None:
+def with_path(address: str | None, path: str) -> str | None:
     """Return a URL with a path, unless it already ends with it."""
     return address if address is None or address.endswith(path) else address + path
 
@@ -349,24 +351,24 @@ class CloudSigner:
         """Return the signed request; see the port."""
 
         def sign() -> HttpRequest:
-            return signed(self._cloud, request, key=self._key, headers=self._headers)
+            return sign_request(self._cloud, request, key=self._key, headers=self._headers)
 
         try:
             async with asyncio.timeout(self._timeout):
-                return await _aside(sign)
+                return await _in_daemon_thread(sign)
         except TimeoutError:
             message = f"{self._cloud.title}'s credentials took too long"
             hint = "`assistant.request.stream_idle_timeout_secs` sets how long jp waits"
             raise ProviderError(message, kind="timeout", hint=hint) from None
         except Exception as error:
-            raise failure(error, self._cloud) from error
+            raise preparation_error(error, self._cloud) from error
 
     def frames(self, headers: Mapping[str, str]) -> Frames | None:
         """Return the splitter of the response; see the port."""
         return EventStreamFrames() if headers.get("content-type", "").startswith(CONTENT_TYPE) else None
 
 
-async def _aside(work: Callable[[], T]) -> T:
+async def _in_daemon_thread(work: Callable[[], T]) -> T:
     """Return the result of `work` from a daemon thread: neither cancellation nor the end of the process waits."""
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
@@ -408,7 +410,7 @@ def create(
     """
     if environ is not None:
         check_packages(cloud)
-        cloud = completed(cloud, environ)
+        cloud = with_environment(cloud, environ)
         _check_key(cloud, key)
     account = Account(
         base_url=cloud.endpoint or "",

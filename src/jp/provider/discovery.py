@@ -15,7 +15,7 @@ from jp.config.model import LlmConfig
 from jp.errors import JpError
 from jp.provider.errors import ProviderError
 from jp.provider.http import Account, joined
-from jp.provider.listing import Listed, Page
+from jp.provider.listing import ListedModel, Page
 from jp.provider.registry import account_of, address_of, vendors
 from jp.provider.transport import HttpRequest, HttpResponse, Limits, get, post
 from jp.provider.vendor import LocalServer, ModelList, Vendor
@@ -207,7 +207,7 @@ _PATIENCE_SECS = 120.0
 class FetchedModels(msgspec.Struct, frozen=True, kw_only=True):
     """All models that a provider lists. `skipped` counts entries of its list that are not usable."""
 
-    models: tuple[Listed, ...]
+    models: tuple[ListedModel, ...]
     skipped: int
 
 
@@ -237,7 +237,7 @@ async def _fetch(server: Server, *, sdk: bool) -> FetchedModels:
     pages = await _pages_of_sdk(server) if sdk else None
     if pages is None:
         pages = [page async for page in _pages(server)]
-    models: dict[str, Listed] = {}
+    models: dict[str, ListedModel] = {}
     for page in pages:
         for model in page.models:
             models.setdefault(model.id, model)

@@ -98,7 +98,7 @@ def missing_key(provider: str, variable: str) -> AuthenticationError:
     return AuthenticationError(message, hint=f"store one with `jp keys set {provider}`, or export {variable}=…")
 
 
-def hint_for_wanted(provider: str, variable: str) -> str:
+def hint_for_required(provider: str, variable: str) -> str:
     """Return the hint for a server that usually needs no key and asks for one; `variable` is empty if it has none."""
     exported = f", or export {variable}=…" if variable else ""
     return f"it needs a key: store one with `jp keys set {provider}`{exported}"

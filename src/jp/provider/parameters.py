@@ -171,7 +171,7 @@ LEAST_WAIT = 3.0
 """Seconds that an overload usually lasts; an error inside a stream has no header with a time to wait."""
 
 
-def reported(data: bytes, provider: str, model: str) -> ProviderError:
+def stream_error(data: bytes, provider: str, model: str) -> ProviderError:
     """Return the error that a stream reports in place of an event."""
     from jp.provider.classification import Origin, Reply, classify
 

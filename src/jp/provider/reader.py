@@ -226,7 +226,7 @@ _changes = msgspec.json.Decoder(list[dict[str, Any]] | None)
 _raws = msgspec.json.Decoder(msgspec.Raw)
 
 
-def decoded(decoder: msgspec.json.Decoder[T], data: bytes | str | msgspec.Raw) -> T | None:
+def decode_or_none(decoder: msgspec.json.Decoder[T], data: bytes | str | msgspec.Raw) -> T | None:
     """Return the value in JSON, None if it is malformed or of another type."""
     try:
         return decoder.decode(data)
@@ -238,7 +238,7 @@ _MOST_TOKENS = 2**53 - 1
 """Largest count of tokens: every JSON parser reads it exactly."""
 
 
-def unreadable(provider: str, what: str = "event") -> ProviderError:
+def unreadable_error(provider: str, what: str = "event") -> ProviderError:
     """Return the error for a needed event that cannot be read; a retry may help."""
     article = "an" if what[0] in "aeiou" else "a"
     return ProviderError(f"{provider} sent {article} {what} that cannot be read", kind="transient")
@@ -249,7 +249,7 @@ def text_of(raw: msgspec.Raw) -> str:
     return bytes(raw).decode(errors="replace")
 
 
-def counted(
+def usage_from_counts(
     *,
     prompt: int | None,
     output: int | None,
@@ -283,7 +283,7 @@ def _tokens(count: int | None) -> int:
     return min(max(0, count or 0), _MOST_TOKENS)
 
 
-def plausible(usage: Usage) -> Usage:
+def bounded_usage(usage: Usage) -> Usage:
     """Return `usage` with 0 for implausible counts."""
     return Usage(**{name: _tokens(getattr(usage, name)) for name in Usage.__struct_fields__})
 
@@ -293,7 +293,7 @@ def input_changes(raw: msgspec.Raw) -> tuple[InputChange, ...] | None:
 
     Anthropic has a `type` and a `path`, OpenAI a `type`, an `action` and an `id` (their SDKs' types, 2026-11-22).
     """
-    found = decoded(_changes, raw)
+    found = decode_or_none(_changes, raw)
     if found is None:
         return None
     return tuple(
@@ -348,7 +348,7 @@ def _content(part: Part) -> str:
 
 
 def _is_whole(event: ServerSentEvent) -> bool:
-    return decoded(_raws, event.data) is not None
+    return decode_or_none(_raws, event.data) is not None
 
 
 def _frames(framing: Framing) -> Frames:

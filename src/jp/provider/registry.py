@@ -18,7 +18,7 @@ from jp.config.model import AppConfig, LlmConfig, RequestConfig, resolve_alias
 from jp.errors import ConfigurationError
 from jp.likeness import nearest
 from jp.provider.base import Provider
-from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, hint_for_wanted, missing_key
+from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, hint_for_required, missing_key
 from jp.provider.models import known_names
 from jp.provider.transport import Limits
 from jp.provider.vendor import LocalServer, Vendor
@@ -96,10 +96,10 @@ def address_of(server: LocalServer, environ: Mapping[str, str]) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port or server.port}"
 
 
-_SLIP = 0.8
+_TYPO_SIMILARITY = 0.8
 """Similarity of two names that differ in one or two letters."""
 
-_PATIENCE_AT_HOME_SECS = 600.0
+_LOCAL_IDLE_SECS = 600.0
 _FIRST_BYTE_SECS = 120.0
 
 _HINT = "a model is `provider/name`, such as `anthropic/claude-sonnet-5-5`, or an alias of `providers.llm.aliases`"
@@ -217,11 +217,11 @@ def _cloud_variables(settings: LlmConfig, cloud: Cloud) -> tuple[str, ...]:
     return tuple(filter(None, (*named, cloud.key_variable))) if cloud.key_variable else ()
 
 
-def misspelt(settings: LlmConfig, provider: str) -> tuple[str, ...]:
+def misspelled_servers(settings: LlmConfig, provider: str) -> tuple[str, ...]:
     """Return servers of the user's own whose names are misspellings of a provider of this version."""
     names = (name for name, own in settings.servers.items() if name.isalpha() and own.kind != provider)
     candidates = tuple(names) if provider in PROVIDERS else ()
-    return tuple(name for name in candidates if provider in nearest(name, PROVIDERS, most=3, alike=_SLIP))
+    return tuple(name for name in candidates if provider in nearest(name, PROVIDERS, most=3, alike=_TYPO_SIMILARITY))
 
 
 def cloud_of(settings: LlmConfig, provider: str) -> Cloud | None:
@@ -333,7 +333,7 @@ def _account(settings: LlmConfig, vendor: Vendor, environ: Mapping[str, str], fo
         key_variable=variable,
         key_header=vendor.key_header,
         needs_key=vendor.needs_key,
-        key_hint=hint_for_wanted(vendor.id, variable) if found is None else hint_for_rejected(vendor.id, found),
+        key_hint=hint_for_required(vendor.id, variable) if found is None else hint_for_rejected(vendor.id, found),
         reach_hint=_reach_hint(vendor, where),
         headers=_headers(settings, vendor.id),
     )
@@ -400,7 +400,7 @@ def limits_for(kind: str, base_url: str, request: RequestConfig) -> Limits:
         first_byte = 0 if is_local else _FIRST_BYTE_SECS
     idle = limits.idle_timeout
     if is_at_home and request.stream_idle_timeout_secs == RequestConfig().stream_idle_timeout_secs:
-        idle = _PATIENCE_AT_HOME_SECS
+        idle = _LOCAL_IDLE_SECS
     return msgspec.structs.replace(limits, first_byte_timeout=first_byte or None, idle_timeout=idle)
 
 

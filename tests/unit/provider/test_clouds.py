@@ -14,7 +14,7 @@ from jp.config.layers import config_of
 from jp.config.model import AppConfig
 from jp.errors import ConfigurationError
 from jp.provider.catalogue import model_facts
-from jp.provider.clouds import completed, create_cloud
+from jp.provider.clouds import create_cloud, with_environment
 from jp.provider.keys import FoundKey
 from jp.provider.registry import ModelId, cloud_of, create_account, create_provider, key_variables, vendor_of, vendors
 from jp.provider.vendor import Cloud
@@ -115,7 +115,7 @@ def cloud(kind: str, platform: str, **settings: str) -> Cloud:
 def test_the_environment_says_what_the_settings_do_not(
     given: Cloud, environ: dict[str, str], expected: dict[str, str | None]
 ) -> None:
-    found = completed(given, environ)
+    found = with_environment(given, environ)
 
     assert {name: getattr(found, name) for name in expected} == expected
 
@@ -131,12 +131,12 @@ def test_the_environment_says_what_the_settings_do_not(
 )
 def test_what_neither_says_is_an_error(given: Cloud, environ: dict[str, str], setting: str) -> None:
     with pytest.raises(ConfigurationError, match=f"'providers.llm.work.{setting}' is not set"):
-        completed(given, environ)
+        with_environment(given, environ)
 
 
 def test_two_ways_to_sign_in_are_one_too_many() -> None:
     with pytest.raises(ConfigurationError, match="AWS_BEARER_TOKEN_BEDROCK"):
-        completed(cloud("anthropic", "bedrock", profile="dev"), {"AWS_BEARER_TOKEN_BEDROCK": "k"})
+        with_environment(cloud("anthropic", "bedrock", profile="dev"), {"AWS_BEARER_TOKEN_BEDROCK": "k"})
 
 
 def test_an_account_is_in_a_cloud_where_it_says_so() -> None:

@@ -10,7 +10,7 @@ from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.conversation.thread import Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, ExitCode
 from jp.provider.anthropic.vendor import AnthropicAdapter
-from jp.provider.registry import PROVIDERS, ModelId, create_provider, limits_for, misspelt, parse_model_id
+from jp.provider.registry import PROVIDERS, ModelId, create_provider, limits_for, misspelled_servers, parse_model_id
 
 ALIASES = {"fast": "quick", "quick": "anthropic/claude-haiku-4-5", "a": "b", "b": "a", "lost": "nowhere"}
 SETTINGS = LlmConfig(aliases=ALIASES, servers={"mine": ServerConfig(base_url="http://127.0.0.1:1/v1")})
@@ -157,4 +157,4 @@ def test_a_server_that_is_named_like_a_provider_but_for_a_slip_is_found(
 ) -> None:
     settings = msgspec.convert({"servers": {name: {"kind": kind, "base_url": "http://127.0.0.1:1"}}}, LlmConfig)
 
-    assert misspelt(settings, provider) == ((name,) if is_slip else ())
+    assert misspelled_servers(settings, provider) == ((name,) if is_slip else ())

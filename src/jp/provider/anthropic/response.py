@@ -22,8 +22,8 @@ from jp.provider.base import (
     UsageReport,
 )
 from jp.provider.errors import ProviderError
-from jp.provider.parameters import reported
-from jp.provider.reader import CallStarts, decoded, input_changes, plausible, text_of, unreadable
+from jp.provider.parameters import stream_error
+from jp.provider.reader import CallStarts, bounded_usage, decode_or_none, input_changes, text_of, unreadable_error
 from jp.provider.schemas import Unwrapper
 
 Reason = Literal["stop", "tools", "length", "refused"]
@@ -175,7 +175,7 @@ class AnthropicDecoder:
         Raises:
             ProviderError: the event reports an error or is malformed.
         """
-        read = decoded(_events, data)
+        read = decode_or_none(_events, data)
         if read is None:
             return self._odd(data)
         match read.type:
@@ -188,7 +188,7 @@ class AnthropicDecoder:
             case "ping":
                 return [KeepAlive()]
             case "error":
-                raise reported(data, self._provider, self._model)
+                raise stream_error(data, self._provider, self._model)
             case _:
                 return []
 
@@ -198,11 +198,11 @@ class AnthropicDecoder:
 
     def _odd(self, data: bytes) -> Sequence[Part]:
         """Handle a malformed event: raise if it is an error or needed, ignore it otherwise."""
-        head = decoded(_heads, data)
+        head = decode_or_none(_heads, data)
         if head is not None and head.type == "error":
-            raise reported(data, self._provider, self._model)
+            raise stream_error(data, self._provider, self._model)
         if head is None or _is_needed(head):
-            raise unreadable(self._provider)
+            raise unreadable_error(self._provider)
         return []
 
     def _block_event(self, event: _Event) -> Sequence[Part]:
@@ -281,7 +281,7 @@ class AnthropicDecoder:
         parts: list[Part] = [] if changes is None else [InputReport(changes)]
         if reported is not None:
             self._usage = _updated(self._usage, reported)
-            parts.append(UsageReport(plausible(self._usage)))
+            parts.append(UsageReport(bounded_usage(self._usage)))
         return parts
 
     def _stopped(self) -> Sequence[Part]:

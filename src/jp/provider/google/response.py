@@ -20,8 +20,8 @@ from jp.provider.base import (
 )
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.google.request import PROVIDER
-from jp.provider.parameters import reported
-from jp.provider.reader import CallStarts, counted, decoded, text_of, unreadable
+from jp.provider.parameters import stream_error
+from jp.provider.reader import CallStarts, decode_or_none, text_of, unreadable_error, usage_from_counts
 
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _REFUSED = frozenset({
@@ -127,11 +127,11 @@ class GoogleDecoder:
         """
         if data.strip() == b"[DONE]":
             return []
-        chunk = decoded(_chunks, data)
+        chunk = decode_or_none(_chunks, data)
         if chunk is None:
             raise self._odd(data)
         if chunk.error is not None:
-            raise reported(data, self._provider, self._model)
+            raise stream_error(data, self._provider, self._model)
         self._response_id = chunk.response_id or self._response_id
         parts: list[Part] = []
         for candidate in chunk.candidates or ():
@@ -244,11 +244,11 @@ class GoogleDecoder:
 
     def _usage(self, raw: msgspec.Raw) -> Usage | None:
         """Return the tokens so far: each report is a total, which replaces the one before it."""
-        known = decoded(_usages, raw)
+        known = decode_or_none(_usages, raw)
         if known is None:
             return None
         thoughts = known.thoughts_token_count or 0
-        return counted(
+        return usage_from_counts(
             prompt=(known.prompt_token_count or 0) + (known.tool_use_prompt_token_count or 0),
             output=(known.candidates_token_count or 0) + thoughts,
             cache_read=known.cached_content_token_count,
@@ -257,7 +257,7 @@ class GoogleDecoder:
 
     def _odd(self, data: bytes) -> ProviderError:
         """Return the error for a malformed chunk: the one that it reports, or that part of the answer is lost."""
-        whole = decoded(_values, data)
+        whole = decode_or_none(_values, data)
         if (isinstance(whole, dict) and "error" in whole) or (isinstance(whole, list) and whole):
-            return reported(data, self._provider, self._model)
-        return unreadable(self._provider)
+            return stream_error(data, self._provider, self._model)
+        return unreadable_error(self._provider)

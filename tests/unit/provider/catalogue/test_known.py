@@ -7,7 +7,7 @@ import pytest
 
 from jp.config.model import LlmConfig
 from jp.provider.catalogue import Catalogue, ModelFacts, find_listed, listed_abilities, model_facts
-from jp.provider.listing import Listed
+from jp.provider.listing import ListedModel
 from jp.provider.registry import ModelId
 
 HAIKU = ModelId("anthropic", "claude-haiku-4-5")
@@ -20,7 +20,7 @@ def settings_of(**accounts: dict[str, Any]) -> LlmConfig:
     return msgspec.convert({**known, "servers": servers}, LlmConfig)
 
 
-def catalogue_of(*models: Listed, provider: str = "anthropic") -> Catalogue:
+def catalogue_of(*models: ListedModel, provider: str = "anthropic") -> Catalogue:
     return Catalogue(provider=provider, base_url="http://x", at="2026-11-21T00:00:00.000Z", models=models)
 
 
@@ -30,7 +30,7 @@ def prices_of(known: ModelFacts) -> list[float | None]:
 
 def test_the_configuration_goes_before_the_catalogue_and_that_before_the_table() -> None:
     settings = settings_of(anthropic={"models": {HAIKU.name: {"input_price": 7.0, "cache_write_price": 8.0}}})
-    listed = Listed(id=HAIKU.name, context_window=123, input_price=9.0, images=False, thinks=True, levels=("low",))
+    listed = ListedModel(id=HAIKU.name, context_window=123, input_price=9.0, images=False, thinks=True, levels=("low",))
 
     known = model_facts(settings, HAIKU, catalogue_of(listed))
 
@@ -115,7 +115,7 @@ def test_a_server_of_the_users_own_costs_what_its_owner_says(kind: str) -> None:
 def test_ollama_holds_no_more_than_it_is_told(
     own: dict[str, Any], listed: int | None, expected: tuple[int, int | None, str]
 ) -> None:
-    catalogue = catalogue_of(Listed(id="m", context_window=listed), provider="ollama")
+    catalogue = catalogue_of(ListedModel(id="m", context_window=listed), provider="ollama")
 
     known = model_facts(settings_of(ollama=own), ModelId("ollama", "m"), catalogue)
 
@@ -131,34 +131,34 @@ def test_another_server_of_ollamas_kind_holds_as_much_unless_it_says_otherwise()
 @pytest.mark.parametrize(
     ("model", "listed", "reasoning"),
     [
-        ("openrouter/x", Listed(id="x", thinks=False), ()),
-        ("openrouter/x", Listed(id="x", thinks=True, levels=("low", "high")), ("low", "high")),
-        ("llamacpp/x", Listed(id="x", thinks=True), ("auto",)),
-        ("anthropic/claude-haiku-4-5", Listed(id="claude-haiku-4-5", thinks=True), ("budget",)),
-        ("anthropic/claude-opus-5", Listed(id="x"), ("low", "medium", "high", "xhigh", "max")),
+        ("openrouter/x", ListedModel(id="x", thinks=False), ()),
+        ("openrouter/x", ListedModel(id="x", thinks=True, levels=("low", "high")), ("low", "high")),
+        ("llamacpp/x", ListedModel(id="x", thinks=True), ("auto",)),
+        ("anthropic/claude-haiku-4-5", ListedModel(id="claude-haiku-4-5", thinks=True), ("budget",)),
+        ("anthropic/claude-opus-5", ListedModel(id="x"), ("low", "medium", "high", "xhigh", "max")),
     ],
 )
-def test_reasoning_is_what_can_be_asked_for(model: str, listed: Listed, reasoning: tuple[str, ...]) -> None:
+def test_reasoning_is_what_can_be_asked_for(model: str, listed: ListedModel, reasoning: tuple[str, ...]) -> None:
     provider, _, name = model.partition("/")
 
     assert model_facts(LlmConfig(), ModelId(provider, name), catalogue_of(listed)).reasoning == reasoning
 
 
 def test_a_model_is_found_by_other_names_and_without_its_date() -> None:
-    dated, latest = Listed(id="claude-x-20251001"), Listed(id="llama3:latest", aliases=("llama3",))
-    catalogue = catalogue_of(dated, latest, Listed(id="gpt-5"))
+    dated, latest = ListedModel(id="claude-x-20251001"), ListedModel(id="llama3:latest", aliases=("llama3",))
+    catalogue = catalogue_of(dated, latest, ListedModel(id="gpt-5"))
 
     assert find_listed(catalogue, "claude-x-20251001") == dated
     assert find_listed(catalogue, "claude-x") == dated
     assert find_listed(catalogue, "llama3") == latest
-    assert find_listed(catalogue, "gpt-5-2025-08-07") == Listed(id="gpt-5")
+    assert find_listed(catalogue, "gpt-5-2025-08-07") == ListedModel(id="gpt-5")
     assert find_listed(catalogue, "claude-x-20250101") is None
     assert find_listed(catalogue, "claude") is None
     assert find_listed(None, "gpt-5") is None
 
 
 def test_the_day_on_which_a_provider_shuts_a_model_down_goes_before_the_table() -> None:
-    catalogue = catalogue_of(Listed(id=HAIKU.name, shutdown="2027-02-03"))
+    catalogue = catalogue_of(ListedModel(id=HAIKU.name, shutdown="2027-02-03"))
 
     assert model_facts(LlmConfig(), HAIKU, catalogue).details.shutdown == "2027-02-03"
 
@@ -184,15 +184,15 @@ OPUS = ModelId("openrouter", "anthropic/claude-opus-5")
 def test_a_list_decides_of_reasoning_and_images_only_where_it_differs(
     said: dict[str, Any], abilities: dict[str, Any]
 ) -> None:
-    catalogue = catalogue_of(Listed(id=OPUS.name, **said), provider="openrouter")
+    catalogue = catalogue_of(ListedModel(id=OPUS.name, **said), provider="openrouter")
 
     assert listed_abilities(LlmConfig(), OPUS, catalogue) == abilities
 
 
 def test_a_list_can_say_that_a_model_reasons_after_all() -> None:
-    never = catalogue_of(Listed(id="openai/gpt-4o", thinks=True, levels=("low",)), provider="openrouter")
-    always = catalogue_of(Listed(id="openai/o3", mandatory=False), provider="openrouter")
-    shown = catalogue_of(Listed(id="llama3:8b", thinks=True), provider="ollama")
+    never = catalogue_of(ListedModel(id="openai/gpt-4o", thinks=True, levels=("low",)), provider="openrouter")
+    always = catalogue_of(ListedModel(id="openai/o3", mandatory=False), provider="openrouter")
+    shown = catalogue_of(ListedModel(id="llama3:8b", thinks=True), provider="ollama")
 
     assert listed_abilities(LlmConfig(), ModelId("openrouter", "openai/gpt-4o"), never) == {
         "thinking": "levels",
@@ -203,8 +203,8 @@ def test_a_list_can_say_that_a_model_reasons_after_all() -> None:
 
 
 def test_lists_of_vendors_whose_models_jp_knows_better_decide_nothing() -> None:
-    listed = Listed(id=HAIKU.name, thinks=False, images=False)
+    listed = ListedModel(id=HAIKU.name, thinks=False, images=False)
 
     assert listed_abilities(LlmConfig(), HAIKU, catalogue_of(listed)) == {}
     assert listed_abilities(LlmConfig(), HAIKU, None) == {}
-    assert listed_abilities(LlmConfig(), ModelId("nobody", "m"), catalogue_of(Listed(id="m", thinks=False))) == {}
+    assert listed_abilities(LlmConfig(), ModelId("nobody", "m"), catalogue_of(ListedModel(id="m", thinks=False))) == {}

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from jp.errors import StorageError
-from jp.provider.catalogue import CachedCatalogue, Catalogue, CatalogueStore, Listed
+from jp.provider.catalogue import CachedCatalogue, Catalogue, CatalogueStore, ListedModel
 
 URL = "http://x/v1"
 
 
 def catalogue_of(provider: str = "mine") -> Catalogue:
-    models = (Listed(id="a", context_window=5, levels=("low",), tools=False), Listed(id="b"))
+    models = (ListedModel(id="a", context_window=5, levels=("low",), tools=False), ListedModel(id="b"))
     return Catalogue(provider=provider, base_url=URL, at="2026-11-21T00:00:00.000Z", models=models, skipped=1)
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from jp.app.models import kept_of
 from jp.config.model import LlmConfig
-from jp.provider.catalogue.known import LIMITS, PRICES, listed_as
+from jp.provider.catalogue import LIMITS, PRICES, find_listed
 
 PROVIDERS = Path(__file__).parents[1] / "src/jp/provider"
 _VENDORS = ("anthropic", "openai", "google")
@@ -71,7 +71,7 @@ def compared(kind: str, table: Table) -> tuple[Table, list[str]]:
     day = catalogue.at[:10]
     rows: list[Table] = []
     for row in table["models"]:
-        listed = listed_as(catalogue, row["id"])
+        listed = find_listed(catalogue, row["id"])
         said = {} if listed is None else {field: getattr(listed, field) for field in (*LIMITS, *PRICES, "shutdown")}
         new = {field: value for field, value in said.items() if value and value != row.get(field)}
         sources = {**row.get("sources", {}), **dict.fromkeys(new, f"the vendor's list, {day}")}

@@ -59,7 +59,6 @@ SMALL_MODULES = {
     "provider.cerebras.vendor": "a vendor",
     "provider.compatible.request": "a vendor's request",
     "provider.compatible.vendor": "a vendor",
-    "provider.failures": "imported when a connection fails",
     "provider.llamacpp.request": "a vendor's request",
     "provider.llamacpp.vendor": "a vendor",
     "provider.openrouter.vendor": "a vendor",

@@ -113,8 +113,8 @@ def test_a_file_that_others_can_read_is_not_used(tmp_path: Path) -> None:
     keep(tmp_path).chmod(0o640)
 
     for arguments in (["keys", "ls"], ["keys", "rm", "anthropic"], ["query", *MODEL, "hi"]):
-        check_failure(run_jp(*arguments, cwd=tmp_path), 3, "others may read", f"chmod 600 {file_of(tmp_path)}")
-    check_failure(store(tmp_path, OTHER), 3, "others may read")
+        check_failure(run_jp(*arguments, cwd=tmp_path), 3, "other users may read", f"chmod 600 {file_of(tmp_path)}")
+    check_failure(store(tmp_path, OTHER), 3, "other users may read")
     assert OTHER not in file_of(tmp_path).read_text(encoding="utf-8")
 
 
@@ -125,7 +125,7 @@ def test_a_file_that_holds_something_else_is_not_shown(content: str, tmp_path: P
     done = run_jp("-vv", "keys", "ls", cwd=tmp_path)
 
     assert done.code == 3
-    assert "does not hold keys as jp writes them" in done.stderr
+    assert "is not a valid key file" in done.stderr
     assert "sk-secret" not in done.stderr
 
 
@@ -163,7 +163,7 @@ def test_what_a_provider_does_not_accept_is_mended_where_it_is_kept(tmp_path: Pa
     [
         (["set", "anthropic"], KEY, 2, "jp keys set anthropic --stdin"),
         (["set", "anthropic", "--stdin"], " \n", 2, "no key was given"),
-        (["set", "anthropic", "--stdin"], "sk-secret\nsk-secret", 3, "characters that no key has"),
+        (["set", "anthropic", "--stdin"], "sk-secret\nsk-secret", 3, "characters that are not valid in a key"),
         (["set", "script", "--stdin"], KEY, 2, "'script' needs no key"),
         (["set", "nobody", "--stdin"], KEY, 3, "there is no provider 'nobody'"),
         (["set", "anthropic", "--stdin", "--no-persist"], KEY, 2, "--no-persist"),

@@ -125,7 +125,7 @@ def check_error(result: Result, code: int, hint: str) -> None:
             7,
             "no compaction makes it much shorter: `jp conversation undo ",
         ),
-        (refusal("Your credit balance is too low to access the API"), 6, "look at the plan, the credit"),
+        (refusal("Your credit balance is too low to access the API"), 6, "check the account's plan, credit and limits"),
         (refusal("messages.1.content.0: Invalid `signature` in `thinking` block"), 5, "use another model"),
         (refusal("no", status=401, kind="authentication_error"), 4, "check the key in ANTHROPIC_API_KEY"),
         (refusal("model: claude-haiku-4-5", status=404, kind="not_found_error"), 3, "near: 'anthropic/"),
@@ -245,7 +245,7 @@ def test_a_parameter_that_cannot_be_sent_is_refused_before_anything_is_written(t
 
     assert (result.code, result.stderr) == (
         3,
-        "error: 'model' cannot be set by a parameter\nhint: take it out of `assistant.model.parameters.other`\n",
+        "error: 'model' cannot be set by `other`\nhint: remove it from `assistant.model.parameters.other`\n",
     )
     assert server.requests == []
     assert not (tmp_path.parent / f".home-of-{tmp_path.name}" / "data" / "conversations").exists()
@@ -429,7 +429,7 @@ def test_an_effort_that_is_refused_is_replaced_by_the_nearest_that_is_accepted(t
     with Loopback(refusal(EFFORTS), Reply(body=message(*text_block("Done")))) as server:
         result = query(server, tmp_path, "--new", "--model", "anthropic/claude-opus-5-5", "--reasoning", "max", "Hi")
 
-    assert result == (0, "Done\n", "note: reasoning 'max' sent as 'high': the provider refused it\n")
+    assert result == (0, "Done\n", "note: reasoning 'max' sent as 'high': the provider rejected it\n")
     bodies: list[Any] = [request.json() for request in server.requests]
     assert [body["output_config"]["effort"] for body in bodies] == ["max", "high"]
 
@@ -445,7 +445,7 @@ def test_a_model_at_openrouter_that_always_reasons_is_asked_for_the_least_of_it(
 
     bodies: list[Any] = [request.json() for request in server.requests]
     assert (result.code, result.stdout) == (0, "Done\n")
-    assert "note: reasoning 'off' sent as 'minimal': the provider refused it\n" in result.stderr
+    assert "note: reasoning 'off' sent as 'minimal': the provider rejected it\n" in result.stderr
     assert [body["reasoning"] for body in bodies] == [{"enabled": False}, {"effort": "minimal"}]
     assert json.loads(logged.stdout) == bodies[-1]
 
@@ -457,7 +457,7 @@ def test_sampling_that_is_refused_is_left_out(tmp_path: Path) -> None:
     with Loopback(refused, Reply(body=message(*text_block("Done")))) as server:
         result = query(server, tmp_path, "--new", *model, *temperature, "Hi")
 
-    assert result == (0, "Done\n", "note: temperature 0.5 not sent: the provider refused it\n")
+    assert result == (0, "Done\n", "note: temperature 0.5 not sent: the provider rejected it\n")
     assert [request.json().get("temperature") for request in server.requests] == [0.5, None]
 
 

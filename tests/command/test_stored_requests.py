@@ -60,7 +60,7 @@ def test_no_parameter_has_requests_kept(tmp_path: Path, other: str) -> None:
         return
     for provider in ("google", "openai"):
         done = run_jp("query", "--dry-run", "-m", f"{provider}/{MODELS[provider]}", "--cfg", where, "hi", cwd=root)
-        assert (done.code, "'store' cannot be set by a parameter" in done.stderr) == (3, True)
+        assert (done.code, "'store' cannot be set by `other`" in done.stderr) == (3, True)
 
 
 def test_a_repository_has_requests_kept_only_where_it_is_trusted(tmp_path: Path) -> None:
@@ -85,4 +85,4 @@ def test_where_no_vendor_keeps_nothing_the_setting_is_named(tmp_path: Path) -> N
         )
 
     assert asked.code == 5
-    assert "may then go to vendors that keep them: `jp config set providers.llm.openrouter.store=true`" in asked.stderr
+    assert "may then go to vendors that store them: `jp config set providers.llm.openrouter.store=true`" in asked.stderr

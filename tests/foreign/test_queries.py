@@ -286,7 +286,7 @@ def test_a_schema_in_a_form_that_the_server_does_not_know_is_an_error_at_once(si
     assert result.code == 5
     assert "response_format" in result.stderr
     assert "retry" not in result.stderr
-    assert "hint: `providers.llm.mine` has settings for what a server does not take" in result.stderr
+    assert "hint: `providers.llm.mine` has settings for features that a server lacks" in result.stderr
 
 
 @BOTH
@@ -337,4 +337,4 @@ def test_what_came_of_a_server_that_dies_is_kept_and_nobody_is_there_then(
     assert (first + ended.stdout).rstrip("\n") == messages(desk.log)[0].rstrip("\n")
     assert after.code == 5
     assert re.search(r"no connection to '127\.0\.0\.1:\d+': Connection refused\n", after.stderr)
-    assert f"hint: is the server running? `providers.llm.{provider}.base_url` says where" in after.stderr
+    assert f"hint: is the server running? `providers.llm.{provider}.base_url` sets its URL" in after.stderr

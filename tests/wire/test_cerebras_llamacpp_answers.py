@@ -122,7 +122,7 @@ def test_a_page_is_no_answer(name: str) -> None:
     found = answered(name, Reply(headers=HTML, body=b"<title>Login</title>")).error
 
     assert found is not None
-    assert "no API's answer" in found.hint
+    assert "not from the API" in found.hint
 
 
 @BOTH

@@ -29,7 +29,7 @@ from jp.provider.base import Finished, Part, Provider, TextDelta
 from jp.provider.errors import ProviderError
 from jp.provider.http import HttpProvider
 from jp.provider.registry import ModelId, create_provider, vendor_of
-from jp.provider.vendor import counted
+from jp.provider.vendor import read_token_count
 from loopback import HTML, JSON, Loopback, Received, Reply
 from provider_at import KEY, provider_at, receive
 
@@ -289,7 +289,7 @@ def test_a_stream_that_is_cut_or_damaged_is_worth_another_attempt() -> None:
     dropped = failed(Reply(body=body[: len(body) // 2], headers=bedrock_wire.EVENT_STREAM, ends="reset"))
 
     assert (cut.kind, cut.message) == ("cut", "work ended the answer before it was complete")
-    assert (broken.kind, broken.message) == ("transient", "the stream of Bedrock is damaged on its way")
+    assert (broken.kind, broken.message) == ("transient", "the stream of Bedrock was damaged in transit")
     assert dropped.kind == "cut"
 
 
@@ -345,7 +345,7 @@ def test_who_leaves_while_credentials_are_waited_for_does_not_wait(monkeypatch: 
         asking.set()
         answered.wait(20)
 
-    monkeypatch.setattr("jp.provider.clouds.signed", ask)
+    monkeypatch.setattr("jp.provider.clouds.sign_request", ask)
 
     async def leave(provider: Provider) -> None:
         async with aclosing(provider.stream(provider.render(asked("bedrock")))) as parts:
@@ -474,7 +474,7 @@ def test_a_cloud_counts_tokens_as_it_answers(name: str, answer: bytes, target: s
         assert count is not None
         asking = count(provider.render(asked(name)), "vertex" if name == "gemini" else name)
         assert isinstance(provider, HttpProvider)
-        counts = counted("work", anyio.run(provider.ask, asking))
+        counts = read_token_count("work", anyio.run(provider.ask, asking))
         (sent,) = server.requests
 
     assert counts == 12

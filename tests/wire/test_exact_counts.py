@@ -149,8 +149,8 @@ def test_counting_takes_a_key(root: Path) -> None:
             4,
             "anthropic answered 401: bad key",
         ),
-        (count({"tokens": 1}), 5, "anthropic answered the request for a count without one"),
-        (Reply(headers=JSON, body=b"no"), 5, "anthropic answered the request for a count without one"),
+        (count({"tokens": 1}), 5, "anthropic did not return a token count"),
+        (Reply(headers=JSON, body=b"no"), 5, "anthropic did not return a token count"),
     ],
 )
 def test_a_count_that_does_not_come_is_an_error(reply: Reply, code: int, said: str, root: Path) -> None:

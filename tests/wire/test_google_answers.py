@@ -178,7 +178,7 @@ def test_calls_may_be_made_at_once() -> None:
 
 def test_json_in_place_of_a_stream_is_an_error() -> None:
     assert failure(Reply(headers=JSON, body=b"[]")).message == (
-        "google answered 200: no stream of an answer, but application/json"
+        "google answered 200: expected a stream, got application/json"
     )
 
 

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from certificates import one_authority
-from jp.provider.catalogue import fetching
-from jp.provider.catalogue import fetching as asked_server
-from jp.provider.catalogue.fetching import Fetched, Server, fetch_models
+from jp.provider import discovery
+from jp.provider import discovery as asked_server
+from jp.provider.discovery import FetchedModels, Server, fetch_models
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.http import Account
-from jp.provider.listing import Listed
+from jp.provider.listing import ListedModel
 from jp.provider.registry import vendor_of
 from jp.provider.transport import Limits
 from loopback import HTML, JSON, Loopback, Received, Reply
@@ -55,8 +55,8 @@ def server_at(url: str, kind: str, *, provider: str = "", limits: Limits | None 
     return Server(provider or kind, vendor, where, limits or Limits())
 
 
-def fetch(server: Server, *, with_sdk: bool = False, patience_secs: float = 20.0) -> Fetched:
-    async def run() -> Fetched:
+def fetch(server: Server, *, with_sdk: bool = False, patience_secs: float = 20.0) -> FetchedModels:
+    async def run() -> FetchedModels:
         return await fetch_models(server, sdk=with_sdk, patience_secs=patience_secs)
 
     return anyio.run(run)
@@ -84,7 +84,7 @@ def expected_of(recording: Recording, case: str) -> list[dict[str, Any]]:
     return expected
 
 
-def compare(model: Listed, expected: dict[str, Any]) -> None:
+def compare(model: ListedModel, expected: dict[str, Any]) -> None:
     """Where both say something, they say the same; what only the expectation says is from its own tables."""
     assert model.id.rpartition("/")[2] == expected["id"]
     pairs = (
@@ -114,7 +114,7 @@ def test_recorded_lists_say_what_is_expected_of_them(kind: str, case: str) -> No
     assert len(found) == len(recording["expected"]["wire"])
     for model in expected:
         # Of a model that the server does not list, nothing is expected but its name.
-        compare(found.get(model["id"], Listed(id=model["id"])), model)
+        compare(found.get(model["id"], ListedModel(id=model["id"])), model)
     assert {model["id"] for model in expected} - set(found) <= {"qwen3.5:9b"}
 
 
@@ -156,7 +156,7 @@ def test_an_sdk_lists_what_we_list_and_sends_what_we_send(kind: str, monkeypatch
 
     with Loopback(otherwise=played(recording)) as server:
         asked = server_at(server.url, kind)
-        assert fetching.has_sdk(asked)
+        assert discovery.has_sdk(asked)
         ours, theirs = fetch(asked), fetch(asked, with_sdk=True)
         first, second = server.requests
 
@@ -184,12 +184,12 @@ def test_where_an_sdk_fails_we_ask_ourselves() -> None:
         fetched = fetch(server_at(server.url, "google"), with_sdk=True)
 
         assert len(server.requests) == 2
-    assert fetched == Fetched(models=(Listed(id="a"),), skipped=1)
+    assert fetched == FetchedModels(models=(ListedModel(id="a"),), skipped=1)
 
 
 def test_an_sdk_is_for_its_own_provider() -> None:
     def has(kind: str, provider: str = "") -> bool:
-        return fetching.has_sdk(server_at("http://127.0.0.1:1", kind, provider=provider))
+        return discovery.has_sdk(server_at("http://127.0.0.1:1", kind, provider=provider))
 
     assert [has(kind) for kind in (*VENDORS, "ollama")] == [True, True, True, False]
     assert not has("openai", "mine")
@@ -227,7 +227,7 @@ def test_llamacpp_lists_its_model_without_telling_of_itself_too() -> None:
         fetched = fetch(server_at(server.url, "llamacpp"))
 
         assert [request.target for request in server.requests] == ["/v1/models", "/props"]
-    assert fetched.models == (Listed(id="m", context_window=9),)
+    assert fetched.models == (ListedModel(id="m", context_window=9),)
 
 
 def test_cerebras_tells_everybody_what_its_models_cost_and_can_do() -> None:
@@ -238,7 +238,7 @@ def test_cerebras_tells_everybody_what_its_models_cost_and_can_do() -> None:
         "capabilities": {"tools": True, "vision": False, "structured_outputs": True, "reasoning": True},
         "limits": {"max_context_length": 131_072, "max_completion_tokens": 40_960},
     }
-    known = Listed(
+    known = ListedModel(
         id="m",
         title="M",
         context_window=131_072,
@@ -258,8 +258,8 @@ def test_cerebras_tells_everybody_what_its_models_cost_and_can_do() -> None:
         without = fetch(server_at(server.url, "cerebras"))
 
     assert targets == ["/v1/models", "/public/v1/models"]
-    assert fetched.models == (known, Listed(id="mine"))
-    assert without.models == (Listed(id="m"),)
+    assert fetched.models == (known, ListedModel(id="mine"))
+    assert without.models == (ListedModel(id="m"),)
 
 
 def test_a_compatible_server_is_asked_below_its_own_address_with_its_headers() -> None:
@@ -283,8 +283,8 @@ def test_a_compatible_server_is_asked_below_its_own_address_with_its_headers() -
         (Reply(status=302, headers=(("location", "http://evil"), ("content-length", "0"))), "other", "redirect"),
         (Reply(body=b"<title>Log in</title>", headers=HTML), "other", "login page"),
         (Reply(body=b'{"data": [', headers=JSON), "other", "check `the.setting`"),
-        (answer({"object": "list"}), "other", "something else than its models"),
-        (Reply(body=b"[" * 100_000, headers=JSON), "other", "something else than its models"),
+        (answer({"object": "list"}), "other", "did not respond with a list of models"),
+        (Reply(body=b"[" * 100_000, headers=JSON), "other", "did not respond with a list of models"),
         (Reply(body=b'{"data', headers=JSON, ends="close"), "cut", "broke off"),
         (Reply(body=b" " * 100_000, headers=JSON, times=40), "output_limit", "longer than"),
     ],

@@ -72,7 +72,7 @@ def test_a_server_that_wants_a_key_after_all_is_given_one_by_a_command() -> None
 
     assert ending.error is not None
     assert ending.error.exit_code == ExitCode.AUTHENTICATION
-    assert ending.error.hint == "it wants a key: store one with `jp keys set mine`"
+    assert ending.error.hint == "it needs a key: store one with `jp keys set mine`"
 
 
 def test_a_server_without_an_address_is_not_asked() -> None:
@@ -88,7 +88,7 @@ def test_whose_address_nobody_answers_at_may_not_be_running() -> None:
     error = asked(mine(base_url=address)).error
 
     assert isinstance(error, JpError)
-    assert error.hint == "is the server running? `providers.llm.mine.base_url` says where it is looked for"
+    assert error.hint == "is the server running? `providers.llm.mine.base_url` sets its URL"
 
 
 def test_its_errors_name_it_and_its_settings() -> None:

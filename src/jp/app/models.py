@@ -14,7 +14,7 @@ from jp.provider.registry import ModelId
 from jp.turn.usage import DetailsOf
 
 if TYPE_CHECKING:
-    from jp.provider.catalogue.known import Catalogue, CatalogueStore, Kept
+    from jp.provider.catalogue import CachedCatalogue, Catalogue, CatalogueStore
     from jp.provider.key_storage import KeyRing, KeyStorage
     from jp.provider.keys import FoundKey
 
@@ -25,10 +25,10 @@ def details_of(config: AppConfig, model: ModelId) -> ModelDetails:
     It never fails, whatever `model.provider` is: a log may name one that nobody knows any more. A provider's
     catalogue is read once in a process.
     """
-    from jp.provider.catalogue.known import known_model
+    from jp.provider.catalogue import model_facts
 
     settings = config.providers.llm
-    return known_model(settings, model, _catalogue(settings, model.provider)).details
+    return model_facts(settings, model, _catalogue(settings, model.provider)).details
 
 
 def catalogue_store() -> CatalogueStore:
@@ -37,21 +37,21 @@ def catalogue_store() -> CatalogueStore:
     Raises:
         StorageError: there is no place for them.
     """
-    from jp.provider.catalogue.known import CatalogueStore
+    from jp.provider.catalogue import CatalogueStore
     from jp.workspace.layout import user_cache_directory
 
     return CatalogueStore(user_cache_directory() / "models")
 
 
-def kept_of(settings: LlmConfig, provider: str) -> Kept:
+def kept_of(settings: LlmConfig, provider: str) -> CachedCatalogue:
     """Return the stored list of a provider's models, empty where it has no address or there is no place."""
-    from jp.provider.catalogue.known import Kept
+    from jp.provider.catalogue import CachedCatalogue
     from jp.provider.registry import base_url_of
 
     try:
         return catalogue_store().read(provider, base_url_of(settings, provider, os.environ))
     except JpError:
-        return Kept()
+        return CachedCatalogue()
 
 
 def _catalogue(settings: LlmConfig, provider: str) -> Catalogue | None:
@@ -73,7 +73,7 @@ def listed_abilities(config: AppConfig, model: ModelId) -> JsonObject:
     catalogue = _catalogue(config.providers.llm, model.provider)
     if catalogue is None:
         return {}
-    from jp.provider.catalogue.known import listed_abilities
+    from jp.provider.catalogue import listed_abilities
 
     return listed_abilities(config.providers.llm, model, catalogue)
 

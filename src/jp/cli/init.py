@@ -12,7 +12,7 @@ from jp.cli.options import GlobalOptions, require_persistence
 
 if TYPE_CHECKING:
     from jp.config.model import LlmConfig
-    from jp.provider.proposals import Proposal
+    from jp.provider.discovery import Proposal
 
 
 def init(
@@ -206,7 +206,7 @@ def _has_stored_key(provider: str) -> bool:
 
 def _choose_model(options: GlobalOptions, root: Path, *, yes: bool) -> tuple[str | None, tuple[Proposal, ...]]:
     """Return the model that the person chooses, with `yes` the only one that was found; and all that were found."""
-    from jp.provider.proposals import proposals
+    from jp.provider.discovery import proposals
     from jp.render.tty import can_ask
 
     if not yes and not can_ask():

@@ -45,7 +45,7 @@ def set_key(
     _check_provider(options, provider)
     key = _from_stdin(options, provider) if from_stdin else _from_terminal(provider)
     keep_secret(key)
-    check_key(key, "what was given", hint="copy the key again, and nothing else")
+    check_key(key, "the given key", hint="copy the key again, and nothing else")
     found = open_key_storage().store(provider, key)
     shadow = _in_environment(trusted_config(options), provider)
     if shadow is not None:

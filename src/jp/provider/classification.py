@@ -13,7 +13,7 @@ from jp.provider.models import known_names
 from jp.provider.reader import UNREADABLE
 from jp.suggestions import closest_names
 
-_LONGEST = 365 * 86_400.0
+_LONGEST_WAIT = 365 * 86_400.0
 """Longest wait in seconds that is returned: a year."""
 
 _SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -92,7 +92,7 @@ def retry_after(headers: Mapping[str, str], text: str, *, now: float) -> float |
     seconds = _from_headers(headers, now)
     if seconds is None:
         seconds = _from_prose(text)
-    return None if seconds is None else math.ceil(min(seconds, _LONGEST) * 1000) / 1000
+    return None if seconds is None else math.ceil(min(seconds, _LONGEST_WAIT) * 1000) / 1000
 
 
 _LONGEST_MESSAGE = 600
@@ -116,7 +116,7 @@ _TOO_LONG = re.compile(
     r"|request too large for|input token count .{0,40}exceeds the maximum|payload size exceeds the limit",
     re.IGNORECASE,
 )
-_LASTING = re.compile(r"requires more system memory|requires --jinja|image input is not supported", re.IGNORECASE)
+_PERMANENT = re.compile(r"requires more system memory|requires --jinja|image input is not supported", re.IGNORECASE)
 """Words of errors that a retry cannot fix, whatever the status is."""
 
 _BAD_KEY = re.compile(r"\bapi[ _]key (is )?(not valid|invalid|expired)|invalid api[ _]key", re.IGNORECASE)
@@ -138,7 +138,7 @@ _NO_MODEL = re.compile(
     re.IGNORECASE,
 )
 _FLAGGED = re.compile(r"requires moderation|\bflagged\b", re.IGNORECASE)
-_NOWHERE = re.compile(rb'(\{"\w+": ?"not found"\}|404 page not found|not found)?', re.IGNORECASE)
+_UNKNOWN_PATH = re.compile(rb'(\{"\w+": ?"not found"\}|404 page not found|not found)?', re.IGNORECASE)
 """Text of web servers for an unknown path."""
 
 _KEY = re.compile(r"\b(sk|pk|xai|gsk)-[\w\-]{6,}|\bAIza[\w\-]{10,}")
@@ -272,7 +272,7 @@ def _report(reply: Reply) -> _Report:
     if error is None:
         return _Report(_plain_text(reply.body), ())
     details = _first_object(error.get("details"))
-    message = next(filter(None, (_words(error.get(key)) for key in ("message", "Message", "detail"))), "")
+    message = next(filter(None, (_message_text(error.get(key)) for key in ("message", "Message", "detail"))), "")
     found = (error.get("type"), error.get("code"), details.get("error_code"), *_reasons(error), error.get("status"))
     names = tuple(name for name in found if isinstance(name, str))
     text = _with_upstream(message, _first_object(error.get("metadata")))
@@ -287,7 +287,7 @@ class _Problem(msgspec.Struct):
     msg: str = ""
 
 
-def _words(value: object) -> str:
+def _message_text(value: object) -> str:
     """Return a message: its text, or those of all validation errors."""
     if isinstance(value, str):
         return value
@@ -356,7 +356,7 @@ def _kind_by_text(report: _Report, *, waits: bool) -> ErrorKind | None:
         return "context_too_long"
     if _BAD_KEY.search(report.text):
         return "authentication"
-    if _LASTING.search(words):
+    if _PERMANENT.search(words):
         return "other"
     if _REASONING.search(words):
         return "rejected_reasoning"
@@ -427,14 +427,14 @@ def _hint_of(reply: Reply, origin: Origin) -> str:
             return hint
     setting = origin.base_url_setting
     if reply.status in _REDIRECTS and setting:
-        return f"redirects are not followed, because the key would go with them: set `{setting}`"
-    if reply.status == _NOT_FOUND and setting and _NOWHERE.fullmatch(reply.body.strip()):
-        return f"check `{setting}`: nobody answers such requests there"
+        return f"redirects are not followed, because they could leak the key: set `{setting}`"
+    if reply.status == _NOT_FOUND and setting and _UNKNOWN_PATH.fullmatch(reply.body.strip()):
+        return f"check `{setting}`; its server does not have this endpoint"
     if _is_page(reply):
         address = f"check `{setting}`" if setting else "check the provider's address"
-        return f"this is no API's answer: {address}, and whether a proxy or the network's login page is in between"
+        return f"the response is not from the API: {address}, and look for a proxy or a login page of the network"
     if reply.status in _SUCCESSES and setting and not _report(reply).text:
-        return f"check `{setting}`: another server answers there, or one that does not stream"
+        return f"check `{setting}`; the server there does not stream answers"
     return ""
 
 
@@ -452,12 +452,12 @@ def _subject(reply: Reply, origin: Origin) -> str:
     return f"{origin.provider} answered {reply.status}{target}"
 
 
-def _said(reply: Reply, report: _Report) -> str:
+def _message_of(reply: Reply, report: _Report) -> str:
     """Return the message of the body; for a success without an error, the reason why it is not an answer."""
     if report.text or reply.status not in _SUCCESSES:
         return report.text
     kind = reply.headers.get("content-type", "").partition(";")[0] or "nothing"
-    return f"no stream of an answer, but {kind if reply.body.strip() else 'nothing'}"
+    return f"expected a stream, got {kind if reply.body.strip() else 'nothing'}"
 
 
 def classify(reply: Reply, origin: Origin, *, now: float) -> ProviderError:
@@ -472,7 +472,7 @@ def classify(reply: Reply, origin: Origin, *, now: float) -> ProviderError:
     wait = retry_after(reply.headers, reply.body.decode(errors="replace"), now=now)
     kind = _overruled(_kind(reply, report, waits=wait is not None), reply.headers.get("x-should-retry"))
     subject = redact(_subject(reply, origin), origin.secrets)
-    text = _one_line(_said(reply, report), origin.secrets)
+    text = _one_line(_message_of(reply, report), origin.secrets)
     return ProviderError(
         f"{subject}: {text}" if text else subject,
         kind=kind,

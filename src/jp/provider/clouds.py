@@ -30,7 +30,7 @@ _BEDROCK_KEY = "AWS_BEARER_TOKEN_BEDROCK"
 """Variable with an API key of Bedrock, which its SDK reads."""
 
 
-def completed(cloud: Cloud, environ: Mapping[str, str]) -> Cloud:
+def with_environment(cloud: Cloud, environ: Mapping[str, str]) -> Cloud:
     """Return `cloud` with settings of the environment where the configuration has none.
 
     Raises:
@@ -59,7 +59,7 @@ def _check(cloud: Cloud, environ: Mapping[str, str]) -> None:
     if cloud.platform == "vertex" and cloud.endpoint is not None and cloud.project is None:
         raise _unset(cloud, "project", "PROJECT")
     if cloud.platform == "bedrock" and cloud.profile is not None and environ.get(_BEDROCK_KEY, "").strip():
-        message = f"{cloud.setting('profile')!r} is set, and so is the variable {_BEDROCK_KEY!r}: which of them counts?"
+        message = f"{cloud.setting('profile')!r} and the variable {_BEDROCK_KEY!r} are both set"
         raise ConfigurationError(message, hint=f"unset one of them: `unset {_BEDROCK_KEY}`")
 
 
@@ -77,17 +77,17 @@ def create_cloud(settings: CloudAccount, provider: str, *, vendor: Vendor, kinds
     where = f"providers.llm.{provider}"
     kind, platforms = vendor.id, tuple(vendor.clouds)
     if not platforms:
-        message = f"'{where}.transport' is 'sdk', but no SDK knows a cloud for what speaks as {kind!r} does"
-        raise ConfigurationError(message, hint=f"set `{where}.kind` to {_either(kinds)}, or leave `transport` out")
+        message = f"'{where}.transport' is 'sdk', but no cloud has models of kind {kind!r}"
+        raise ConfigurationError(message, hint=f"set `{where}.kind` to {_either(kinds)}, or remove `transport`")
     platform = settings.platform or (platforms[0] if len(platforms) == 1 else None)
     if platform is None:
         message = f"'{where}.transport' is 'sdk', but '{where}.platform' is not set"
         raise ConfigurationError(message, hint=f"set it to {_either(platforms)}")
     if getattr(settings, "base_url", None) != getattr(type(settings)(), "base_url", None):
-        message = f"'{where}.base_url' is set, which says nothing of a cloud"
-        raise ConfigurationError(message, hint=f"leave it out, or say the cloud's address in `{where}.endpoint`")
+        message = f"'{where}.base_url' is set, which does not apply to a cloud"
+        raise ConfigurationError(message, hint=f"remove it, or set the cloud's URL in `{where}.endpoint`")
     if platform not in platforms:
-        message = f"'{where}.platform' is {platform!r}, where there is nothing that speaks as {kind!r} does"
+        message = f"'{where}.platform' is {platform!r}, which has no models of kind {kind!r}"
         raise ConfigurationError(message, hint=f"set it to {_either(platforms)}")
     return Cloud(
         provider=provider,
@@ -114,7 +114,7 @@ class _Chunk(msgspec.Struct):
     bytes: str
 
 
-class _Named(msgspec.Struct):
+class _TypedEvent(msgspec.Struct):
     """Fields of all events."""
 
     type: str = ""
@@ -147,7 +147,7 @@ class EventStreamFrames:
         try:
             return [event for message in self._buffer if (event := _event(message)) is not None]
         except (self._library.ParserError, ValueError) as error:  # msgspec's and base64's are ValueErrors
-            message = "the stream of Bedrock is damaged on its way"
+            message = "the stream of Bedrock was damaged in transit"
             raise ProviderError(message, kind="transient") from error
 
     def close(self) -> list[ServerSentEvent]:
@@ -163,7 +163,7 @@ def _event(message: Any) -> ServerSentEvent | None:
     if headers.get(":event-type") != "chunk":
         return None
     data = b64decode(msgspec.json.decode(payload, type=_Chunk).bytes, validate=True)
-    return ServerSentEvent(msgspec.json.decode(data, type=_Named).type, data)
+    return ServerSentEvent(msgspec.json.decode(data, type=_TypedEvent).type, data)
 
 
 def _failure(headers: Mapping[str, object], payload: bytes) -> ServerSentEvent:
@@ -177,7 +177,7 @@ def _failure(headers: Mapping[str, object], payload: bytes) -> ServerSentEvent:
     return ServerSentEvent("error", msgspec.json.encode(error))
 
 
-INSTALL = "install what it takes: `pip install 'jp[clouds]'`"
+INSTALL = "install it: `pip install 'jp[clouds]'`"
 _ENTRA = "`pip install azure-identity`, then `az login`, lets jp sign in without a key"
 _LONGEST = 300
 
@@ -185,8 +185,8 @@ _NETWORK = frozenset({"TransportError", "HTTPClientError", "ConnectionError", "E
 """Connection errors of `google.auth`, and the base classes of those of botocore."""
 
 _CREDENTIALS = {
-    "bedrock": "check AWS's credentials: `aws sts get-caller-identity`; `aws configure` or `aws sso login` makes some",
-    "vertex": "`gcloud auth application-default login` makes some, or GOOGLE_APPLICATION_CREDENTIALS names their file",
+    "bedrock": "check AWS's credentials with `aws sts get-caller-identity`, or run `aws configure` or `aws sso login`",
+    "vertex": "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to a key file",
 }
 _OF_CREDENTIALS = ("botocore", "google.auth", "azure")
 
@@ -200,10 +200,10 @@ def key_hint(cloud: Cloud) -> str:
 
 def missing_package(cloud: Cloud, name: str) -> ConfigurationError:
     """Return the error for a package that is not installed."""
-    return ConfigurationError(f"{cloud.title} takes the package {name!r}, which is not installed", hint=INSTALL)
+    return ConfigurationError(f"{cloud.title} needs the package {name!r}, which is not installed", hint=INSTALL)
 
 
-def failure(error: Exception, cloud: Cloud) -> JpError:
+def preparation_error(error: Exception, cloud: Cloud) -> JpError:
     """Return the error to report for `error`, which was raised while a request was prepared."""
     for cause in _causes(error):
         if isinstance(cause, JpError):
@@ -213,12 +213,12 @@ def failure(error: Exception, cloud: Cloud) -> JpError:
     text = _sentence(error)
     is_about_credentials = type(error).__module__.startswith(_OF_CREDENTIALS)
     if is_about_credentials and _NETWORK.intersection(base.__name__ for base in type(error).__mro__):
-        return ProviderError(f"{cloud.title}'s credentials cannot be had: {text}", kind="connect")
+        return ProviderError(f"cannot get {cloud.title}'s credentials: {text}", kind="connect")
     if is_about_credentials or "credentials" in text or "token" in text:
         return _unauthenticated(cloud, text)
     if isinstance(error, ValueError | RuntimeError):
-        return ConfigurationError(f"no request can be made for {cloud.title}: {text}", hint=_settings(cloud))
-    return ProviderError(f"no request can be made for {cloud.title}: {text}", kind="other", hint=_settings(cloud))
+        return ConfigurationError(f"cannot prepare a request for {cloud.title}: {text}", hint=_settings(cloud))
+    return ProviderError(f"cannot prepare a request for {cloud.title}: {text}", kind="other", hint=_settings(cloud))
 
 
 def _not_installed(cloud: Cloud, package: str) -> JpError:
@@ -285,11 +285,13 @@ def is_installed(name: str) -> bool:
 TIMEOUT = 600.0
 """Timeout in seconds that an SDK sends to a server; it does not limit jp."""
 
-_LEFT_OUT = frozenset({"content-length", "user-agent", "connection", "openai-organization", "openai-project"})
+_UNSENT_HEADERS = frozenset({"content-length", "user-agent", "connection", "openai-organization", "openai-project"})
 """Headers of the SDK that are not sent: the transport writes its own, or they belong to another account."""
 
 
-def signed(cloud: Cloud, request: WireRequest, *, key: str | None, headers: tuple[tuple[str, str], ...]) -> HttpRequest:
+def sign_request(
+    cloud: Cloud, request: WireRequest, *, key: str | None, headers: tuple[tuple[str, str], ...]
+) -> HttpRequest:
     """Return the HTTP request for `request`, with the URL and signature of the vendor's SDK for a cloud.
 
     This may take seconds (an import, a request for credentials). The request is not sent here: the client passed to the
@@ -314,11 +316,11 @@ def signed(cloud: Cloud, request: WireRequest, *, key: str | None, headers: tupl
         if cloud.vendor.send is not None:
             cloud.vendor.send(call)
     (sent,) = seen
-    kept = tuple((name, value) for name, value in sent.headers.items() if name.lower() not in _LEFT_OUT)
+    kept = tuple((name, value) for name, value in sent.headers.items() if name.lower() not in _UNSENT_HEADERS)
     return HttpRequest(url=str(sent.url), headers=(*kept, ("user-agent", f"jp/{__version__}")), body=sent.read())
 
 
-def below(address: str | None, path: str) -> str | None:
+def with_path(address: str | None, path: str) -> str | None:
     """Return a URL with a path, unless it already ends with it."""
     return address if address is None or address.endswith(path) else address + path
 
@@ -349,24 +351,24 @@ class CloudSigner:
         """Return the signed request; see the port."""
 
         def sign() -> HttpRequest:
-            return signed(self._cloud, request, key=self._key, headers=self._headers)
+            return sign_request(self._cloud, request, key=self._key, headers=self._headers)
 
         try:
             async with asyncio.timeout(self._timeout):
-                return await _aside(sign)
+                return await _in_daemon_thread(sign)
         except TimeoutError:
-            message = f"{self._cloud.title}'s credentials did not come in time"
-            hint = "`assistant.request.stream_idle_timeout_secs` says how long jp waits"
+            message = f"{self._cloud.title}'s credentials took too long"
+            hint = "`assistant.request.stream_idle_timeout_secs` sets how long jp waits"
             raise ProviderError(message, kind="timeout", hint=hint) from None
         except Exception as error:
-            raise failure(error, self._cloud) from error
+            raise preparation_error(error, self._cloud) from error
 
     def frames(self, headers: Mapping[str, str]) -> Frames | None:
         """Return the splitter of the response; see the port."""
         return EventStreamFrames() if headers.get("content-type", "").startswith(CONTENT_TYPE) else None
 
 
-async def _aside(work: Callable[[], T]) -> T:
+async def _in_daemon_thread(work: Callable[[], T]) -> T:
     """Return the result of `work` from a daemon thread: neither cancellation nor the end of the process waits."""
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[T] = loop.create_future()
@@ -408,7 +410,7 @@ def create(
     """
     if environ is not None:
         check_packages(cloud)
-        cloud = completed(cloud, environ)
+        cloud = with_environment(cloud, environ)
         _check_key(cloud, key)
     account = Account(
         base_url=cloud.endpoint or "",

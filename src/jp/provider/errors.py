@@ -38,15 +38,15 @@ _EXIT_CODES: dict[ErrorKind, ExitCode] = {
     "unsupported": ExitCode.ATTACHMENT,
 }
 
-_AGAIN = "try again in a while; `jp query --id last …` goes on with this conversation"
+_AGAIN = "try again in a while; `jp query --id last …` continues this conversation"
 _HINTS: dict[ErrorKind, str] = {
     "timeout": _AGAIN,
-    "connect": "check the network and the provider's address, and try again",
+    "connect": "check the network and the provider's URL, and try again",
     "rate_limit": "try again in a while, or use another model with `--model`",
     "transient": "try again in a while, or use another model with `--model`",
     "cut": _AGAIN,
-    "quota": "look at the plan, the credit and the limits of the account, or use another model with `--model`",
-    "authentication": "check the provider's key, and what it may be used for",
+    "quota": "check the account's plan, credit and limits, or use another model with `--model`",
+    "authentication": "check the provider's key and its permissions",
     "context_too_long": (
         "send less: `jp conversation compact` hides old content (`--profile heavy` the most), `jp conversation undo` "
         "takes this request back, `jp query --new` starts over"
@@ -56,7 +56,7 @@ _HINTS: dict[ErrorKind, str] = {
     "rejected_reasoning": "use another model with `--model`: it gets the earlier reasoning as plain text",
     "unsupported": "ask without it, or use another model with `--model`",
     "output_limit": "ask for less at a time",
-    "other": "try again, or another model with `--model`; `jp config show --origins` says which settings are used",
+    "other": "try again, or another model with `--model`; `jp config show --origins` shows the settings in use",
 }
 """Hints for errors of which only the kind is known."""
 

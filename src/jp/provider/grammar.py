@@ -37,7 +37,7 @@ _STRUCTURED = frozenset({"properties", "required", "items", "prefixItems", "patt
 """Keywords about the inside of a value, or about other schemas."""
 
 _HOLDERS = ("$defs", "definitions")
-LEFT_OUT: JsonObject = {"type": "null", "description": "left out"}
+ABSENT: JsonObject = {"type": "null", "description": "left out"}
 """Schema of the value of an optional property, for grammars that require every property."""
 
 
@@ -195,7 +195,7 @@ class Grammar:
             if part.get("additionalProperties") is False:
                 closed.append(part.get("properties", {}))
             for name, value in part.items():
-                merged[name] = _both(name, merged[name], value) if name in merged else value
+                merged[name] = _conjunction(name, merged[name], value) if name in merged else value
         if any(properties.keys() != merged.get("properties", {}).keys() for properties in closed):
             raise Inexpressible
         return merged
@@ -261,7 +261,7 @@ class Grammar:
         self.optional += len(properties.keys() - set(required))
         members = {name: self._schema(member) for name, member in properties.items()}
         if self._dialect.has_all:
-            members = {name: member if name in required else _or_left_out(member) for name, member in members.items()}
+            members = {name: member if name in required else _or_absent(member) for name, member in members.items()}
             required = list(members)
         strict: JsonObject = {"type": "object", "properties": members, "additionalProperties": False}
         return {**strict, "required": required} if required or "required" in schema else strict
@@ -280,12 +280,12 @@ class Grammar:
         return {**strict, **notes}
 
 
-def _or_left_out(member: JsonObject) -> JsonObject:
+def _or_absent(member: JsonObject) -> JsonObject:
     """Return the schema of an optional property for a grammar that requires every property."""
     variants: list[JsonObject] = member.get("anyOf", [member])
     if any(variant.get("type") == "null" for variant in variants):
         return member
-    return {**(member if "anyOf" in member else {}), "anyOf": [*variants, LEFT_OUT]}
+    return {**(member if "anyOf" in member else {}), "anyOf": [*variants, ABSENT]}
 
 
 def _type_of(constant: object) -> str:
@@ -323,7 +323,7 @@ def _is_simple(name: str, schema: JsonObject) -> bool:
     return bool(values) and not any(isinstance(value, (dict, list)) for value in values)
 
 
-def _both(name: str, one: Any, other: Any) -> Any:
+def _conjunction(name: str, one: Any, other: Any) -> Any:
     """Return the value of a keyword if two schemas apply at once."""
     match name:
         case "required":

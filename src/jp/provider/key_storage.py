@@ -73,7 +73,7 @@ class KeyFile:
             return {} if data is None else msgspec.json.decode(data, type=dict[str, str])
         except (msgspec.DecodeError, RecursionError):  # the message might quote a key
             raise ConfigurationError(
-                f"{str(self.path)!r} does not hold keys as jp writes them",
+                f"{str(self.path)!r} is not a valid key file",
                 hint="move it away, and store the keys again with `jp keys set PROVIDER`",
             ) from None
 
@@ -91,14 +91,14 @@ class KeyFile:
 
     def _check(self, status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
-            raise ConfigurationError(f"{str(self.path)!r} is no file", hint="move it away")
+            raise ConfigurationError(f"{str(self.path)!r} is not a file", hint="move it away")
         if status.st_uid != os.geteuid():
-            message = f"{str(self.path)!r} belongs to another user, so no key is taken from it"
+            message = f"{str(self.path)!r} belongs to another user, so its keys are not used"
             raise ReadableByOthersError(message, hint="move it away, or let JP_USER_DATA_DIR name a directory of yours")
         if status.st_mode & _OTHERS:
             import shlex
 
-            message = f"others may read {str(self.path)!r}, so no key is taken from it"
+            message = f"other users may read {str(self.path)!r}, so its keys are not used"
             raise ReadableByOthersError(message, hint=f"chmod 600 {shlex.quote(str(self.path))}")
 
     @contextmanager
@@ -191,7 +191,7 @@ class KeyRing:
         except Exception as error:  # noqa: BLE001 - backends raise what their systems do
             raise _failed("write", error) from None
         if kept != key:
-            raise KeyRingError("the keyring did not keep the key", hint=_WITHOUT)
+            raise KeyRingError("the keyring did not store the key", hint=_WITHOUT)
 
     def remove(self, provider: str) -> bool:
         """Remove a key, and return whether there was one.
@@ -227,7 +227,7 @@ def open_ring() -> KeyRing | None:
     return KeyRing(ring) if works else None
 
 
-_WITHOUT = "unlock it, or do without: PYTHON_KEYRING_BACKEND=keyring.backends.null.Keyring"
+_WITHOUT = "unlock it, or disable it: PYTHON_KEYRING_BACKEND=keyring.backends.null.Keyring"
 
 
 def _failed(action: str, error: Exception) -> KeyRingError:

@@ -89,7 +89,7 @@ def check_key(key: str, what: str, *, hint: str) -> None:
         ConfigurationError: it has such characters.
     """
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise ConfigurationError(f"{what} has characters that no key has", hint=hint)
+        raise ConfigurationError(f"{what} has characters that are not valid in a key", hint=hint)
 
 
 def missing_key(provider: str, variable: str) -> AuthenticationError:
@@ -98,10 +98,10 @@ def missing_key(provider: str, variable: str) -> AuthenticationError:
     return AuthenticationError(message, hint=f"store one with `jp keys set {provider}`, or export {variable}=…")
 
 
-def hint_for_wanted(provider: str, variable: str) -> str:
+def hint_for_required(provider: str, variable: str) -> str:
     """Return the hint for a server that usually needs no key and asks for one; `variable` is empty if it has none."""
     exported = f", or export {variable}=…" if variable else ""
-    return f"it wants a key: store one with `jp keys set {provider}`{exported}"
+    return f"it needs a key: store one with `jp keys set {provider}`{exported}"
 
 
 def hint_for_rejected(provider: str, found: FoundKey) -> str:

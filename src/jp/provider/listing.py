@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ListedModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A model as its provider lists it. None is a value that the list lacks; prices are USD for a million tokens.
 
     Attributes:
@@ -49,7 +49,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """A page of a list. `skipped` counts entries that are not usable; `next` is the cursor of the next page."""
 
-    models: tuple[Listed, ...]
+    models: tuple[ListedModel, ...]
     skipped: int = 0
     next: str = ""
 
@@ -127,7 +127,7 @@ def day(value: object) -> str:
     return said if _DAY.fullmatch(said) else ""
 
 
-def read_page(body: object, where: str, read: Callable[[Fields], Listed], *, after: str = "") -> Page | None:
+def read_page(body: object, where: str, read: Callable[[Fields], ListedModel], *, after: str = "") -> Page | None:
     """Return the page in a JSON value, None if it is not a page.
 
     Args:
@@ -138,7 +138,7 @@ def read_page(body: object, where: str, read: Callable[[Fields], Listed], *, aft
     """
     if not isinstance(fields(body).get(where), list):
         return None
-    models: dict[str, Listed] = {}
+    models: dict[str, ListedModel] = {}
     skipped = 0
     for entry in items(fields(body).get(where)):
         model = read(fields(entry))
@@ -154,11 +154,11 @@ def read_chat_models(body: object) -> Page | None:
     return read_page(body, "data", _chat)
 
 
-def _chat(entry: Fields) -> Listed:
+def _chat(entry: Fields) -> ListedModel:
     able = fields(entry.get("capabilities"))
     meta = fields(entry.get("meta"))
     window = tokens(*map(entry.get, ("max_model_len", "context_length", "context_window", "max_context_length")))
-    return Listed(
+    return ListedModel(
         id=name(entry.get("id")),
         aliases=tuple(sorted({name(alias) for alias in items(entry.get("aliases"))} - {"", name(entry.get("id"))})),
         context_window=window or tokens(meta.get("n_ctx"), meta.get("n_ctx_train")),

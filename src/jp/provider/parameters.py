@@ -101,7 +101,7 @@ def _corrected_sampling(parameters: Parameters, message: str) -> Correction | No
             changed, how = replace(parameters, **{field: None}), "not sent"
         else:
             changed, how = replace(parameters, **{field: sent}), f"sent as {sent:g}"
-        return Correction(parameters=changed, note=f"{field} {asked:g} {how}: the provider refused it")
+        return Correction(parameters=changed, note=f"{field} {asked:g} {how}: the provider rejected it")
     return None
 
 
@@ -118,7 +118,7 @@ def _corrected_effort(parameters: Parameters, message: str) -> Correction | None
     sent: Effort | None = "xlow" if level == "minimal" else level
     if sent is None or sent == wanted:
         return None
-    note = f"reasoning {asked!r} sent as {level!r}: the provider refused it"
+    note = f"reasoning {asked!r} sent as {level!r}: the provider rejected it"
     return Correction(parameters=replace(parameters, reasoning=sent), note=note)
 
 
@@ -156,8 +156,8 @@ def merged(body: JsonObject, other: JsonObject, *, protected: Collection[str]) -
         ConfigurationError: `other` sets a protected name.
     """
     if stolen := sorted(set(protected).intersection(other)):
-        message = f"{', '.join(map(repr, stolen))} cannot be set by a parameter"
-        hint = "take it out of `assistant.model.parameters.other`"
+        message = f"{', '.join(map(repr, stolen))} cannot be set by `other`"
+        hint = "remove it from `assistant.model.parameters.other`"
         raise ConfigurationError(message, hint=hint)
     result = dict(body)
     for name, value in other.items():
@@ -171,7 +171,7 @@ LEAST_WAIT = 3.0
 """Seconds that an overload usually lasts; an error inside a stream has no header with a time to wait."""
 
 
-def reported(data: bytes, provider: str, model: str) -> ProviderError:
+def stream_error(data: bytes, provider: str, model: str) -> ProviderError:
     """Return the error that a stream reports in place of an event."""
     from jp.provider.classification import Origin, Reply, classify
 

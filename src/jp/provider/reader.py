@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Protocol, assert_never
+from typing import Any, Protocol, TypeVar, assert_never
 
 import msgspec
 
@@ -220,11 +220,25 @@ class WholeDecoder:
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Exceptions of decoding: not JSON, another type, not UTF-8, or nested too deeply."""
 
+T = TypeVar("T")
+
+_changes = msgspec.json.Decoder(list[dict[str, Any]] | None)
+_raws = msgspec.json.Decoder(msgspec.Raw)
+
+
+def decode_or_none(decoder: msgspec.json.Decoder[T], data: bytes | str | msgspec.Raw) -> T | None:
+    """Return the value in JSON, None if it is malformed or of another type."""
+    try:
+        return decoder.decode(data)
+    except UNREADABLE:
+        return None
+
+
 _MOST_TOKENS = 2**53 - 1
 """Largest count of tokens: every JSON parser reads it exactly."""
 
 
-def unreadable(provider: str, what: str = "event") -> ProviderError:
+def unreadable_error(provider: str, what: str = "event") -> ProviderError:
     """Return the error for a needed event that cannot be read; a retry may help."""
     article = "an" if what[0] in "aeiou" else "a"
     return ProviderError(f"{provider} sent {article} {what} that cannot be read", kind="transient")
@@ -235,7 +249,7 @@ def text_of(raw: msgspec.Raw) -> str:
     return bytes(raw).decode(errors="replace")
 
 
-def counted(
+def usage_from_counts(
     *,
     prompt: int | None,
     output: int | None,
@@ -269,7 +283,7 @@ def _tokens(count: int | None) -> int:
     return min(max(0, count or 0), _MOST_TOKENS)
 
 
-def plausible(usage: Usage) -> Usage:
+def bounded_usage(usage: Usage) -> Usage:
     """Return `usage` with 0 for implausible counts."""
     return Usage(**{name: _tokens(getattr(usage, name)) for name in Usage.__struct_fields__})
 
@@ -279,10 +293,7 @@ def input_changes(raw: msgspec.Raw) -> tuple[InputChange, ...] | None:
 
     Anthropic has a `type` and a `path`, OpenAI a `type`, an `action` and an `id` (their SDKs' types, 2026-11-22).
     """
-    try:
-        found = msgspec.json.decode(raw, type=list[dict[str, Any]] | None)
-    except UNREADABLE:
-        return None
+    found = decode_or_none(_changes, raw)
     if found is None:
         return None
     return tuple(
@@ -337,11 +348,7 @@ def _content(part: Part) -> str:
 
 
 def _is_whole(event: ServerSentEvent) -> bool:
-    try:
-        msgspec.json.decode(event.data, type=msgspec.Raw)
-    except UNREADABLE:
-        return False
-    return True
+    return decode_or_none(_raws, event.data) is not None
 
 
 def _frames(framing: Framing) -> Frames:
@@ -416,5 +423,5 @@ class Reader:
         self._bytes += len(text) if text.isascii() else len(text.encode())
         if self._bytes > self._max_bytes:
             message = f"the answer is longer than {self._max_bytes} bytes"
-            hint = "`assistant.request.max_response_bytes` is where jp stops"
+            hint = "`assistant.request.max_response_bytes` sets the limit"
             raise ProviderError(message, kind="output_limit", hint=hint)

@@ -17,7 +17,7 @@ from jp.config.entries import CloudAccount, ModelFactsConfig
 from jp.config.model import AppConfig, LlmConfig, RequestConfig, resolve_alias
 from jp.errors import ConfigurationError
 from jp.provider.base import Provider
-from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, hint_for_wanted, missing_key
+from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, hint_for_required, missing_key
 from jp.provider.models import known_names
 from jp.provider.transport import Limits
 from jp.provider.vendor import LocalServer, Vendor
@@ -96,10 +96,10 @@ def address_of(server: LocalServer, environ: Mapping[str, str]) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port or server.port}"
 
 
-_SLIP = 0.8
+_TYPO_SIMILARITY = 0.8
 """Similarity of two names that differ in one or two letters."""
 
-_PATIENCE_AT_HOME_SECS = 600.0
+_LOCAL_IDLE_SECS = 600.0
 _FIRST_BYTE_SECS = 120.0
 
 _HINT = "a model is `provider/name`, such as `anthropic/claude-sonnet-5-5`, or an alias of `providers.llm.aliases`"
@@ -170,7 +170,7 @@ def parse_model_id(text: str, settings: LlmConfig) -> ModelId:
     if not slash:
         raise _unknown_alias(resolved, settings.aliases)
     if not name or not provider:
-        raise ConfigurationError(f"{resolved!r} is no model", hint=_HINT)
+        raise ConfigurationError(f"{resolved!r} is not a model", hint=_HINT)
     if provider not in PROVIDERS and provider not in settings.servers:
         raise _unknown_provider(provider, settings.servers)
     return ModelId(provider, name)
@@ -217,11 +217,13 @@ def _cloud_variables(settings: LlmConfig, cloud: Cloud) -> tuple[str, ...]:
     return tuple(filter(None, (*named, cloud.key_variable))) if cloud.key_variable else ()
 
 
-def misspelt(settings: LlmConfig, provider: str) -> tuple[str, ...]:
+def misspelled_servers(settings: LlmConfig, provider: str) -> tuple[str, ...]:
     """Return servers of the user's own whose names are misspellings of a provider of this version."""
     names = (name for name, own in settings.servers.items() if name.isalpha() and own.kind != provider)
     candidates = tuple(names) if provider in PROVIDERS else ()
-    return tuple(name for name in candidates if provider in closest_names(name, PROVIDERS, most=3, alike=_SLIP))
+    return tuple(
+        name for name in candidates if provider in closest_names(name, PROVIDERS, most=3, alike=_TYPO_SIMILARITY)
+    )
 
 
 def cloud_of(settings: LlmConfig, provider: str) -> Cloud | None:
@@ -313,8 +315,8 @@ def create_account(
         ConfigurationError: the provider is unknown, its settings are malformed, or it is in a cloud.
     """
     if (cloud := cloud_of(settings, provider)) is not None:
-        message = f"{provider!r} is in a cloud ({cloud.title}), which tells its models on its own pages only"
-        raise ConfigurationError(message, hint=f"use one of them all the same: `--model {provider}/NAME`")
+        message = f"{provider!r} is in a cloud ({cloud.title}), which lists its models only on its web pages"
+        raise ConfigurationError(message, hint=f"use any of them with `--model {provider}/NAME`")
     vendor = vendor_in(settings, provider)
     if not needs_key:
         vendor = msgspec.structs.replace(vendor, needs_key=False)
@@ -333,7 +335,7 @@ def _account(settings: LlmConfig, vendor: Vendor, environ: Mapping[str, str], fo
         key_variable=variable,
         key_header=vendor.key_header,
         needs_key=vendor.needs_key,
-        key_hint=hint_for_wanted(vendor.id, variable) if found is None else hint_for_rejected(vendor.id, found),
+        key_hint=hint_for_required(vendor.id, variable) if found is None else hint_for_rejected(vendor.id, found),
         reach_hint=_reach_hint(vendor, where),
         headers=_headers(settings, vendor.id),
     )
@@ -371,7 +373,7 @@ def _headers(settings: LlmConfig, provider: str) -> tuple[tuple[str, str], ...]:
 
 def _reach_hint(vendor: Vendor, where: str) -> str:
     is_anothers = vendor.server is None and vendor.id in PROVIDERS
-    return "" if is_anothers else f"is the server running? `{where}` says where it is looked for"
+    return "" if is_anothers else f"is the server running? `{where}` sets its URL"
 
 
 def _key(settings: LlmConfig, vendor: Vendor, environ: Mapping[str, str], stored: StoredKeys | None) -> FoundKey | None:
@@ -400,7 +402,7 @@ def limits_for(kind: str, base_url: str, request: RequestConfig) -> Limits:
         first_byte = 0 if is_local else _FIRST_BYTE_SECS
     idle = limits.idle_timeout
     if is_at_home and request.stream_idle_timeout_secs == RequestConfig().stream_idle_timeout_secs:
-        idle = _PATIENCE_AT_HOME_SECS
+        idle = _LOCAL_IDLE_SECS
     return msgspec.structs.replace(limits, first_byte_timeout=first_byte or None, idle_timeout=idle)
 
 
@@ -423,5 +425,5 @@ def create_adapter(settings: LlmConfig, provider: str, *, kind: str) -> Adapter:
     """
     vendor = vendor_of(kind) if kind in _FOLDERS else None
     if vendor is None or vendor.create_adapter is None:
-        raise ConfigurationError(f"this version does not talk to {provider!r}", hint="use another model")
+        raise ConfigurationError(f"this version does not support {provider!r}", hint="use another model")
     return vendor.create_adapter(settings, provider)

@@ -9,7 +9,7 @@ from typing import cast
 import msgspec
 
 from jp.conversation.entries import JsonObject
-from jp.provider.grammar import LEFT_OUT, Dialect, Grammar, Inexpressible
+from jp.provider.grammar import ABSENT, Dialect, Grammar, Inexpressible
 
 WRAPPED = "wrapped_answer"
 """Property that holds the answer."""
@@ -78,7 +78,7 @@ _FORMATS = frozenset({
 })
 _SIZES = frozenset({"minItems", "maxItems"})
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
-_INVOLVED = re.compile(r"\(\?|\\[1-9kpPbB]")
+_UNSUPPORTED_PATTERN = re.compile(r"\(\?|\\[1-9kpPbB]")
 """Features of regular expressions that grammars lack: special groups, backreferences, anchors, named classes."""
 
 
@@ -89,7 +89,7 @@ def _is_number(value: object) -> bool:
 def _holds(name: str, keyword: str, value: object) -> bool:
     match name:
         case "string" if keyword == "pattern":
-            return isinstance(value, str) and _INVOLVED.search(value) is None
+            return isinstance(value, str) and _UNSUPPORTED_PATTERN.search(value) is None
         case "string":
             return keyword == "format" and value in _FORMATS
         case "array":
@@ -171,53 +171,55 @@ def _variants(schema: JsonObject, root: JsonObject, seen: tuple[str, ...] = ()) 
         yield schema
 
 
-def leaves_out(strict: JsonObject) -> bool:
+def has_absent_properties(strict: JsonObject) -> bool:
     """Return whether an answer to a strict schema may have nulls for optional properties."""
     return _has_left_out(strict)
 
 
 def _has_left_out(value: object) -> bool:
     if isinstance(value, dict):
-        return value == LEFT_OUT or any(map(_has_left_out, cast("JsonObject", value).values()))
+        return value == ABSENT or any(map(_has_left_out, cast("JsonObject", value).values()))
     return isinstance(value, list) and any(map(_has_left_out, cast("list[object]", value)))
 
 
-def without_left_out(text: str, strict: JsonObject) -> str:
+def without_absent(text: str, strict: JsonObject) -> str:
     """Return JSON of a strict schema without the nulls of optional properties.
 
     Text that is not JSON or has no such null is unchanged, byte for byte.
     """
     try:
         value: object = msgspec.json.decode(text)
-        kept = _kept(value, (strict,), strict)
+        kept = _without_absent(value, (strict,), strict)
     except (msgspec.DecodeError, RecursionError):
         return text
     return text if kept == value else msgspec.json.encode(kept).decode()
 
 
-def _kept(value: object, schemas: Sequence[JsonObject], root: JsonObject) -> object:
+def _without_absent(value: object, schemas: Sequence[JsonObject], root: JsonObject) -> object:
     """Return `value` without nulls of optional properties; it may be of any of `schemas`."""
     if not isinstance(value, (dict, list)):
         return value
     variants = [variant for schema in schemas for variant in _variants(schema, root)]
     if isinstance(value, list):
         items: list[JsonObject] = [variant["items"] for variant in variants if variant.get("type") == "array"]
-        return [_kept(item, items, root) for item in cast("list[object]", value)]
+        return [_without_absent(item, items, root) for item in cast("list[object]", value)]
     given = cast("JsonObject", value)
-    fitting = [properties for variant in variants if (properties := _fitting(variant, given, root)) is not None]
+    fitting = [
+        properties for variant in variants if (properties := _matching_properties(variant, given, root)) is not None
+    ]
     members = {name: [properties[name] for properties in fitting if name in properties] for name in given}
     return {
-        name: _kept(member, members[name], root)
+        name: _without_absent(member, members[name], root)
         for name, member in given.items()
         if member is not None or not _is_left_out(members[name], root)
     }
 
 
 def _is_left_out(schemas: Sequence[JsonObject], root: JsonObject) -> bool:
-    return any(variant == LEFT_OUT for schema in schemas for variant in _variants(schema, root))
+    return any(variant == ABSENT for schema in schemas for variant in _variants(schema, root))
 
 
-def _fitting(variant: JsonObject, value: JsonObject, root: JsonObject) -> JsonObject | None:
+def _matching_properties(variant: JsonObject, value: JsonObject, root: JsonObject) -> JsonObject | None:
     """Return the properties of a variant if `value` has no others and its constants match, else None."""
     properties: JsonObject | None = variant.get("properties")
     if properties is None or not value.keys() <= properties.keys():
@@ -241,7 +243,7 @@ class StrictText:
         is_wrapped = is_answer and list(strict.get("properties", ())) == [WRAPPED]
         self._strict = strict
         self._unwrapper = Unwrapper() if is_wrapped else None
-        self._held: list[str] | None = [] if leaves_out(strict) else None
+        self._held: list[str] | None = [] if has_absent_properties(strict) else None
 
     def feed(self, text: str) -> str:
         """Add to the text, and return the part that can be converted."""
@@ -252,7 +254,7 @@ class StrictText:
 
     def finish(self) -> str:
         """Return the rest."""
-        text = "" if self._held is None else without_left_out("".join(self._held), self._strict)
+        text = "" if self._held is None else without_absent("".join(self._held), self._strict)
         return text if self._unwrapper is None else self._unwrapper.feed(text) + self._unwrapper.finish()
 
 

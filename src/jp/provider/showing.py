@@ -108,7 +108,7 @@ def not_shown(name: str, mime_type: str | None, size: int) -> str:
 
 def not_taken(resource: Resource, provider: str, types: str) -> ProviderError:
     """Return the error for a new attachment that has none of the `types` that a provider accepts, in words."""
-    message = f"{resource.uri!r} is {resource.mime_type or 'binary'!r}, which {provider} does not take"
+    message = f"{resource.uri!r} is {resource.mime_type or 'binary'!r}, which {provider} does not accept"
     return ProviderError(message, kind="unsupported", hint=f"{types} can be attached: ask again without it")
 
 

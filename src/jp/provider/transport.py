@@ -5,20 +5,24 @@ The client lives for one request: the next request of a turn is seconds away, an
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import msgspec
 from anyio import CancelScope, current_time
 
-from jp.errors import ConfigurationError
+from jp.errors import ConfigurationError, JpError
 from jp.provider.errors import ProviderError
 
 if TYPE_CHECKING:
     import httpx2
+
+    from jp.provider.errors import ErrorKind
 
 _UPLOAD_PIECE = 64 * 1024
 """Bytes of a piece: the idle timeout restarts between pieces, so that a large request makes progress on a slow line."""
@@ -112,31 +116,32 @@ class HttpResponse:
         """Yield the body's chunks: the first before the deadline, each further one within the idle timeout."""
         chunks = self._response.aiter_bytes()
         idle = self._limits.idle_timeout
-        silence, deadline = _nothing_came, self._deadline
+        timeout, deadline = _NO_RESPONSE, self._deadline
         while True:
             chunk = None
             with CancelScope(deadline=deadline) as scope:
                 chunk = await anext(chunks, None)
             if scope.cancelled_caught:
-                raise silence(self._host)
+                raise _timeout(self._host, timeout)
             if chunk is None:
                 return
             yield chunk
-            silence, deadline = _fell_silent, _after(idle)
+            timeout, deadline = _SILENCE, _after(idle)
 
 
 def _after(seconds: float | None) -> float:
     return inf if seconds is None else current_time() + seconds
 
 
-def _nothing_came(host: str) -> ProviderError:
-    hint = "`assistant.request.first_byte_timeout_secs` sets how long jp waits"
-    return ProviderError(f"{host!r} did not begin to answer in time", kind="timeout", hint=hint)
+_NO_CONNECTION = ("no connection to {!r} in time", "connect_timeout_secs")
+_NO_UPLOAD = ("{!r} took too long to read the request", "stream_idle_timeout_secs")
+_NO_RESPONSE = ("{!r} did not respond in time", "first_byte_timeout_secs")
+_SILENCE = ("{!r} was silent for too long", "stream_idle_timeout_secs")
 
 
-def _fell_silent(host: str) -> ProviderError:
-    hint = "`assistant.request.stream_idle_timeout_secs` sets how long jp waits"
-    return ProviderError(f"{host!r} was silent for too long", kind="timeout", hint=hint)
+def _timeout(host: str, timeout: tuple[str, str], *, kind: ErrorKind = "timeout") -> ProviderError:
+    message, setting = timeout
+    return ProviderError(message.format(host), kind=kind, hint=f"`assistant.request.{setting}` sets how long jp waits")
 
 
 async def _pieces(body: bytes, uploaded: Callable[[], None]) -> AsyncIterator[bytes]:
@@ -162,7 +167,7 @@ def _client(url: str, limits: Limits) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(verify=context_for(url), timeout=timeout, http2=False)
     except (ImportError, ValueError, httpx2.InvalidURL):
         message = "a proxy of the environment has an address that cannot be used"
-        hint = "set HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http:// or https:// addresses, or unset them"
+        hint = "set HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http:// or https:// URLs, or unset them"
         raise ConfigurationError(message, hint=hint) from None
 
 
@@ -206,13 +211,97 @@ async def _exchange(
             with first_byte:
                 response = await client.send(sent, stream=True)
             if response is None:
-                raise _nothing_came(host)
+                raise _timeout(host, _NO_RESPONSE)
             begun = True
             try:
                 yield HttpResponse(response, limits, host=host, deadline=first_byte.deadline)
             finally:
                 await response.aclose()
     except (httpx2.RequestError, httpx2.InvalidURL, OSError) as error:
-        from jp.provider.failures import failure
+        raise connection_error(error, host=host, begun=begun) from error
 
-        raise failure(error, host=host, begun=begun) from error
+
+def _root(error: BaseException) -> BaseException:
+    """Return the first cause of `error`: of several attempts, that of the first."""
+    while True:
+        if isinstance(error, BaseExceptionGroup):
+            error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+            continue
+        cause = error.__cause__ or error.__context__
+        if cause is None:
+            return error
+        error = cause
+
+
+_REACH = "check the network and the URL: `jp config show --origins` shows the source of `base_url`"
+
+_PROXIES = ("https", "http", "all")
+
+_HERE = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?$")
+"""Hosts of this machine, where the user has to start the server."""
+
+
+def _reach() -> str:
+    """Return the hint for a server that cannot be reached; behind a proxy, the proxy may be the cause."""
+    from urllib.request import getproxies
+
+    found = getproxies()
+    names = " or ".join(f"{scheme.upper()}_PROXY" for scheme in _PROXIES if scheme in found)
+    return f"{_REACH}; the proxy in {names} may not respond" if names else _REACH
+
+
+def _without_connection(host: str, error: Exception) -> ProviderError:
+    import socket
+    import ssl
+
+    root = _root(error)
+    if isinstance(root, ssl.SSLCertVerificationError):
+        message = f"the certificate of {host!r} is not trusted: {root.verify_message}"
+        hint = "behind a proxy that inspects TLS, set SSL_CERT_FILE to its certificate authority"
+        return ProviderError(message, kind="other", hint=hint)
+    if isinstance(root, ssl.SSLError):
+        hint = "if it speaks plain HTTP, give its address as http://"
+        message = f"{host!r} does not speak TLS as expected: {root.strerror or root}"
+        return ProviderError(message, kind="other", hint=hint)
+    if isinstance(root, socket.gaierror):
+        return ProviderError(f"{host!r} cannot be found: {root.strerror}", kind="connect", hint=_reach())
+    reason = os.strerror(root.errno) if isinstance(root, OSError) and root.errno else str(root)
+    refused = ProviderError(f"no connection to {host!r}: {reason}", kind="connect", hint=_reach())
+    refused.lasting = isinstance(root, ConnectionRefusedError) and _HERE.match(host) is not None
+    return refused
+
+
+def connection_error(error: Exception, *, host: str, begun: bool) -> JpError:
+    """Return the error to report for an exception of the HTTP client.
+
+    Args:
+        error: the exception.
+        host: the server, with its port if it is not the default one.
+        begun: whether a response had begun.
+    """
+    import httpx2
+
+    match error:
+        case httpx2.ConnectTimeout():
+            return _timeout(host, _NO_CONNECTION, kind="connect")
+        case httpx2.TimeoutException():
+            return _timeout(host, _NO_UPLOAD)
+        case httpx2.ConnectError():
+            return _without_connection(host, error)
+        case httpx2.ProxyError():
+            hint = "check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY"
+            return ProviderError(f"the proxy on the way to {host!r} refused: {error}", kind="connect", hint=hint)
+        case httpx2.UnsupportedProtocol() | httpx2.InvalidURL() | httpx2.LocalProtocolError():
+            message = f"cannot send a request to {host!r}: {error or type(error).__name__}"
+            return ConfigurationError(message, hint=_REACH)
+        case _:
+            return _broken(error, host, begun=begun)
+
+
+def _broken(error: Exception, host: str, *, begun: bool) -> ProviderError:
+    import httpx2
+
+    if isinstance(error, httpx2.DecodingError):
+        return ProviderError(f"the response of {host!r} cannot be decompressed", kind="transient")
+    reason = str(_root(error)) or type(error).__name__
+    return ProviderError(f"the connection to {host!r} broke off: {reason}", kind="cut" if begun else "connect")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jp.provider.base import Provider
     from jp.provider.errors import ErrorKind
     from jp.provider.http import Adapter
-    from jp.provider.listing import Listed, Page
+    from jp.provider.listing import ListedModel, Page
 
 
 class _Count(msgspec.Struct):
@@ -42,7 +42,7 @@ def count_at(request: WireRequest, path: str, names: Collection[str], *, body: J
     )
 
 
-def counted(provider: str, body: bytes) -> int:
+def read_token_count(provider: str, body: bytes) -> int:
     """Return the tokens that a provider has counted.
 
     Raises:
@@ -54,7 +54,7 @@ def counted(provider: str, body: bytes) -> int:
         count = _Count()
     tokens = count.total_tokens if count.input_tokens is None else count.input_tokens
     if tokens is None:
-        raise ProviderError(f"{provider} answered the request for a count without one", kind="transient")
+        raise ProviderError(f"{provider} did not return a token count", kind="transient")
     return tokens
 
 
@@ -110,7 +110,7 @@ class ModelList(msgspec.Struct, frozen=True, kw_only=True):
     is_public: bool = False
     read: Callable[[object], Page | None] = read_chat_models
     overrides: bool = False
-    complete: Callable[[ListingServer, tuple[Listed, ...]], Awaitable[tuple[Listed, ...]]] | None = None
+    complete: Callable[[ListingServer, tuple[ListedModel, ...]], Awaitable[tuple[ListedModel, ...]]] | None = None
     sdk: str = ""
     list_with_sdk: Callable[[Any, ListingServer, httpx2.AsyncClient], Awaitable[list[object]]] | None = None
 

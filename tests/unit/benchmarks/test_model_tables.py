@@ -9,8 +9,8 @@ import pytest
 
 import model_tables
 from jp.app.models import catalogue_store
-from jp.provider.catalogue.known import Catalogue
-from jp.provider.listing import Listed
+from jp.provider.catalogue import Catalogue
+from jp.provider.listing import ListedModel
 from jp.provider.models import find_model, model_table
 
 KINDS = sorted(path.parent.name for path in model_tables.PROVIDERS.glob("*/models.json"))
@@ -57,9 +57,9 @@ def test_a_table_is_laid_out_as_the_command_writes_it(
 
 def test_what_a_vendor_lists_replaces_what_the_table_says_with_the_day_as_its_source() -> None:
     listed = (
-        Listed(id="gpt-oss-120b", input_price=0.5, context_window=131_072),
-        Listed(id="brand-new"),
-        Listed(id="embeds", answers=False),
+        ListedModel(id="gpt-oss-120b", input_price=0.5, context_window=131_072),
+        ListedModel(id="brand-new"),
+        ListedModel(id="embeds", answers=False),
     )
     catalogue_store().write(
         Catalogue(provider="cerebras", base_url="https://api.cerebras.ai/v1", at="2027-02-03T04:05:06Z", models=listed)
@@ -79,7 +79,7 @@ def test_the_command_writes_what_the_lists_say_and_openrouter_s_table_after_thos
     for kind in KINDS:
         (tmp_path / kind).mkdir()
         (tmp_path / kind / "models.json").write_bytes((model_tables.PROVIDERS / kind / "models.json").read_bytes())
-    listed = Listed(id="claude-haiku-4-5", input_price=7.0)
+    listed = ListedModel(id="claude-haiku-4-5", input_price=7.0)
     catalogue_store().write(
         Catalogue(
             provider="anthropic", base_url="https://api.anthropic.com", at="2027-02-03T04:05:06Z", models=(listed,)

@@ -331,8 +331,8 @@ def test_a_page_in_place_of_an_answer_leads_to_the_address(status: int, title: s
 
     assert (found.message, found.kind) == (f"anthropic answered {status}: {title}", "other")
     assert found.hint == (
-        "this is no API's answer: check `providers.llm.anthropic.base_url`, "
-        "and whether a proxy or the network's login page is in between"
+        "the response is not from the API: check `providers.llm.anthropic.base_url`, "
+        "and look for a proxy or a login page of the network"
     )
     assert "check the provider's address, and" in classified(status, page, html, origin=Origin(provider="p")).hint
 
@@ -447,7 +447,7 @@ def test_problems_without_words_are_none(error: object) -> None:
 @pytest.mark.parametrize("body", [b'{"detail":"Not Found"}', b'{"error": "Not Found"}\n', b"404 page not found", b""])
 def test_an_address_where_nothing_is_has_a_hint(body: bytes) -> None:
     assert classified(404, body).hint == (
-        "check `providers.llm.anthropic.base_url`: nobody answers such requests there"
+        "check `providers.llm.anthropic.base_url`; its server does not have this endpoint"
     )
     assert "base_url" not in classified(404, body, origin=Origin(provider="p")).hint
     assert "base_url" not in classified(400, body).hint
@@ -459,10 +459,8 @@ def test_a_success_that_is_no_answer_is_told_as_such(body: bytes) -> None:
     error = classified(200, body, {"content-type": "application/json; charset=utf-8"}, origin=origin)
 
     what = "application/json" if body.strip() else "nothing"
-    assert error.message == f"mine answered 200: no stream of an answer, but {what}"
-    assert error.hint == (
-        "check `providers.llm.mine.base_url`: another server answers there, or one that does not stream"
-    )
+    assert error.message == f"mine answered 200: expected a stream, got {what}"
+    assert error.hint == ("check `providers.llm.mine.base_url`; the server there does not stream answers")
 
 
 @pytest.mark.parametrize("words", ["API key not valid. Please pass a valid API key.", "Invalid API key provided"])

@@ -13,8 +13,8 @@ from jp.config.entries import AnthropicConfig, CloudAccount, ServerConfig
 from jp.config.layers import config_of
 from jp.config.model import AppConfig
 from jp.errors import ConfigurationError
-from jp.provider.catalogue.known import known_model
-from jp.provider.clouds import completed, create_cloud
+from jp.provider.catalogue import model_facts
+from jp.provider.clouds import create_cloud, with_environment
 from jp.provider.keys import FoundKey
 from jp.provider.registry import ModelId, cloud_of, create_account, create_provider, key_variables, vendor_of, vendors
 from jp.provider.vendor import Cloud
@@ -55,8 +55,8 @@ def test_a_kind_that_is_in_one_cloud_need_not_say_which() -> None:
     [
         ("anthropic", {}, "'providers.llm.work.platform' is not set", "'bedrock' or 'vertex' or 'foundry'"),
         ("anthropic", {"platform": "azure"}, "'providers.llm.work.platform' is 'azure'", "'bedrock' or"),
-        ("google", {"platform": "bedrock"}, "nothing that speaks as 'google' does", "set it to 'vertex'"),
-        ("openai-compatible", {}, "no SDK knows a cloud for what speaks as 'openai-compatible' does", "work.kind"),
+        ("google", {"platform": "bedrock"}, "no models of kind 'google'", "set it to 'vertex'"),
+        ("openai-compatible", {}, "no cloud has models of kind 'openai-compatible'", "work.kind"),
     ],
 )
 def test_a_cloud_that_cannot_be_is_an_error(kind: str, settings: dict[str, str], message: str, hint: str) -> None:
@@ -115,7 +115,7 @@ def cloud(kind: str, platform: str, **settings: str) -> Cloud:
 def test_the_environment_says_what_the_settings_do_not(
     given: Cloud, environ: dict[str, str], expected: dict[str, str | None]
 ) -> None:
-    found = completed(given, environ)
+    found = with_environment(given, environ)
 
     assert {name: getattr(found, name) for name in expected} == expected
 
@@ -131,12 +131,12 @@ def test_the_environment_says_what_the_settings_do_not(
 )
 def test_what_neither_says_is_an_error(given: Cloud, environ: dict[str, str], setting: str) -> None:
     with pytest.raises(ConfigurationError, match=f"'providers.llm.work.{setting}' is not set"):
-        completed(given, environ)
+        with_environment(given, environ)
 
 
 def test_two_ways_to_sign_in_are_one_too_many() -> None:
     with pytest.raises(ConfigurationError, match="AWS_BEARER_TOKEN_BEDROCK"):
-        completed(cloud("anthropic", "bedrock", profile="dev"), {"AWS_BEARER_TOKEN_BEDROCK": "k"})
+        with_environment(cloud("anthropic", "bedrock", profile="dev"), {"AWS_BEARER_TOKEN_BEDROCK": "k"})
 
 
 def test_an_account_is_in_a_cloud_where_it_says_so() -> None:
@@ -212,7 +212,7 @@ def test_what_a_model_costs_in_a_cloud_is_what_the_user_says() -> None:
     told = {"models": {name: {"input_price": 1.1}}}
     for more, price in (({}, None), (told, 1.1)):
         settings = config(anthropic={"transport": "sdk", "platform": "bedrock", **more}).providers.llm
-        known = known_model(settings, ModelId("anthropic", name))
+        known = model_facts(settings, ModelId("anthropic", name))
 
         assert known.in_table
         assert known.details.context_window == 200_000

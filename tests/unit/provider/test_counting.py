@@ -13,7 +13,7 @@ from jp.provider.errors import ProviderError
 from jp.provider.google.vendor import GoogleAdapter
 from jp.provider.openai.vendor import OpenaiAdapter
 from jp.provider.registry import vendor_of, vendors
-from jp.provider.vendor import counted
+from jp.provider.vendor import read_token_count
 
 LOOK = ToolDefinition(name="look", description="Look.", parameters={"type": "object", "properties": {}})
 
@@ -94,13 +94,13 @@ def test_others_do_not_count() -> None:
 
 
 def test_a_count_is_read() -> None:
-    assert counted("p", b'{"input_tokens": 0}') == 0
-    assert counted("p", b'{"totalTokens": 12, "more": []}') == 12
+    assert read_token_count("p", b'{"input_tokens": 0}') == 0
+    assert read_token_count("p", b'{"totalTokens": 12, "more": []}') == 12
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff", b"[]", b"{}", b'{"input_tokens": "3"}'])
 def test_what_is_no_count_is_an_error(body: bytes) -> None:
-    with pytest.raises(ProviderError, match="answered the request for a count without one") as raised:
-        counted("p", body)
+    with pytest.raises(ProviderError, match="did not return a token count") as raised:
+        read_token_count("p", body)
 
     assert raised.value.is_retryable

@@ -9,7 +9,7 @@ import pytest
 
 from jp.errors import ConfigurationError, JpError
 from jp.provider.errors import ProviderError
-from jp.provider.failures import failure
+from jp.provider.transport import connection_error
 
 
 def caused(error: Exception, cause: BaseException) -> Exception:
@@ -34,14 +34,14 @@ def refused() -> OSError:
 def test_of_several_attempts_the_first_is_told() -> None:
     refused = OSError(errno.ECONNREFUSED, "Connect call failed")
     attempts = ExceptionGroup("attempts", [refused, OSError(errno.ENETUNREACH, "unreachable")])
-    found = failure(caused(httpx2.ConnectError("all failed"), attempts), host="h", begun=False)
+    found = connection_error(caused(httpx2.ConnectError("all failed"), attempts), host="h", begun=False)
 
     assert found.message == "no connection to 'h': Connection refused"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost:1234", "[::1]:8000", "localhost"])
 def test_nobody_on_this_machine_is_not_waited_for(host: str) -> None:
-    found = failure(caused(httpx2.ConnectError(""), refused()), host=host, begun=False)
+    found = connection_error(caused(httpx2.ConnectError(""), refused()), host=host, begun=False)
 
     assert kind_of(found) == "connect"
     assert not may_be_retried(found)
@@ -49,35 +49,36 @@ def test_nobody_on_this_machine_is_not_waited_for(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["api.example.com", "127.example.com", "10.0.0.3:8000"])
 def test_a_server_elsewhere_that_refuses_may_be_back_in_a_moment(host: str) -> None:
-    assert may_be_retried(failure(caused(httpx2.ConnectError(""), refused()), host=host, begun=False))
+    assert may_be_retried(connection_error(caused(httpx2.ConnectError(""), refused()), host=host, begun=False))
     reset = OSError(errno.ECONNRESET, "reset")
-    assert may_be_retried(failure(caused(httpx2.ConnectError(""), reset), host="127.0.0.1", begun=False))
+    assert may_be_retried(connection_error(caused(httpx2.ConnectError(""), reset), host="127.0.0.1", begun=False))
 
 
 def test_without_a_cause_the_words_of_the_error_are_told() -> None:
     assert (
-        failure(httpx2.ConnectError("all failed"), host="h", begun=False).message == "no connection to 'h': all failed"
+        connection_error(httpx2.ConnectError("all failed"), host="h", begun=False).message
+        == "no connection to 'h': all failed"
     )
 
 
 def test_a_broken_handshake_is_not_worth_a_retry() -> None:
-    found = failure(caused(httpx2.ConnectError(""), ssl.SSLError(1, "odd")), host="h", begun=False)
+    found = connection_error(caused(httpx2.ConnectError(""), ssl.SSLError(1, "odd")), host="h", begun=False)
 
     assert kind_of(found) == "other"
 
 
 @pytest.mark.parametrize(("begun", "kind"), [(False, "connect"), (True, "cut")])
 def test_what_breaks_off_is_cut_once_it_has_begun(kind: str, *, begun: bool) -> None:
-    assert kind_of(failure(httpx2.ReadError(""), host="h", begun=begun)) == kind
-    assert "ReadError" in failure(httpx2.ReadError(""), host="h", begun=begun).message
-    assert kind_of(failure(ssl.SSLError(1, "bad record"), host="h", begun=begun)) == kind
+    assert kind_of(connection_error(httpx2.ReadError(""), host="h", begun=begun)) == kind
+    assert "ReadError" in connection_error(httpx2.ReadError(""), host="h", begun=begun).message
+    assert kind_of(connection_error(ssl.SSLError(1, "bad record"), host="h", begun=begun)) == kind
 
 
 @pytest.mark.parametrize(
     "error", [httpx2.UnsupportedProtocol(""), httpx2.InvalidURL(""), httpx2.LocalProtocolError("k")]
 )
 def test_what_cannot_be_sent_is_a_matter_of_configuration(error: Exception) -> None:
-    assert isinstance(failure(error, host="h", begun=False), ConfigurationError)
+    assert isinstance(connection_error(error, host="h", begun=False), ConfigurationError)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_what_cannot_be_sent_is_a_matter_of_configuration(error: Exception) -> N
     ids=["DNS", "refused", "TLS", "proxy", "connect", "silence", "cut", "encoding", "address"],
 )
 def test_every_failure_on_the_way_has_a_hint(error: Exception, hint: str) -> None:
-    assert hint in failure(error, host="h", begun=True).hint
+    assert hint in connection_error(error, host="h", begun=True).hint
 
 
 @pytest.mark.parametrize("cause", [socket.gaierror(socket.EAI_NONAME, "Name not known"), refused()])
@@ -105,6 +106,6 @@ def test_behind_a_proxy_it_may_be_the_proxy_that_does_not_answer(
 ) -> None:
     monkeypatch.setenv("https_proxy", "http://ada:secret@proxy.test:3128")
 
-    hint = failure(caused(httpx2.ConnectError(""), cause), host="h", begun=False).hint
+    hint = connection_error(caused(httpx2.ConnectError(""), cause), host="h", begun=False).hint
 
-    assert hint.endswith("; the proxy of HTTPS_PROXY may be what does not answer")
+    assert hint.endswith("; the proxy in HTTPS_PROXY may not respond")

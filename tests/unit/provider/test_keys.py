@@ -72,7 +72,9 @@ def test_where_no_variable_is_set_the_stored_key_counts() -> None:
 
 @pytest.mark.parametrize("key", ["sk-ä", "sk-a b", "sk-a\x00", "sk-a\nb"])
 def test_a_stored_key_that_no_header_can_carry_is_not_shown(key: str) -> None:
-    with pytest.raises(ConfigurationError, match="the key in '/x' has characters that no key has") as caught:
+    with pytest.raises(
+        ConfigurationError, match="the key in '/x' has characters that are not valid in a key"
+    ) as caught:
         find_key("x", (), environ={}, stored=Stored(key))
 
     assert caught.value.hint == "store it again: `jp keys set x`"
@@ -114,7 +116,7 @@ def test_a_keyring_that_keeps_nothing_is_noticed() -> None:
     ring = Ring()
     ring.forgetful = True
 
-    with pytest.raises(KeyRingError, match="did not keep the key"):
+    with pytest.raises(KeyRingError, match="did not store the key"):
         KeyRing(ring).set("x", KEY)
 
 
@@ -144,7 +146,7 @@ def test_a_keyring_is_looked_for_once(tmp_path: Path) -> None:
 
 
 def test_a_key_file_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="is no file"):
+    with pytest.raises(ConfigurationError, match="is not a file"):
         KeyFile(tmp_path).get("x")
 
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from jp.config.model import LlmConfig
+from jp.provider.discovery import Proposal, RunningServer, proposals, running_servers
 from jp.provider.models import known_names
-from jp.provider.proposals import Proposal, RunningServer, proposals, running_servers
 from jp.provider.registry import address_of, vendor_of, vendors
 from jp.provider.vendor import LocalServer, Vendor
 from loopback import JSON, Loopback, Reply
@@ -107,7 +107,7 @@ def test_what_can_be_used_is_proposed_in_the_order_of_the_providers() -> None:
         Proposal(model="a/one", because="A_TOKEN is set"),
         Proposal(model="b/one", because="its key is stored"),
     )
-    assert found[2:] in {(), (Proposal(model="ollama/small", because=f"a server answers at {server.url}"),)}
+    assert found[2:] in {(), (Proposal(model="ollama/small", because=f"a server responds at {server.url}"),)}
     assert asked == ["b", "c"]
 
 
@@ -127,7 +127,7 @@ def test_a_configured_variable_and_a_configured_server_count() -> None:
 
     assert found == (
         Proposal(model="openai/gpt-6.1-sol", because="MINE is set"),
-        Proposal(model="llamacpp/Qwen3", because=f"a server answers at {server.url}/v1"),
+        Proposal(model="llamacpp/Qwen3", because=f"a server responds at {server.url}/v1"),
     )
 
 

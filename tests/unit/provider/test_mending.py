@@ -14,7 +14,7 @@ def hints_of(kind: str, provider: str, model: str) -> Mapping[ErrorKind, str]:
 def test_a_model_of_ollama_can_be_pulled_and_its_window_be_set() -> None:
     hints = hints_of("ollama", "den", "qwen3:8b")
 
-    assert hints["model_not_found"] == "`ollama pull qwen3:8b` gets it, `ollama list` says which are there"
+    assert hints["model_not_found"] == "`ollama pull qwen3:8b` downloads it, `ollama list` shows the downloaded models"
     assert "`providers.llm.den.context_window`" in hints["context_too_long"]
 
 

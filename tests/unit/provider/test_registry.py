@@ -10,7 +10,7 @@ from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.conversation.thread import Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, ExitCode
 from jp.provider.anthropic.vendor import AnthropicAdapter
-from jp.provider.registry import PROVIDERS, ModelId, create_provider, limits_for, misspelt, parse_model_id
+from jp.provider.registry import PROVIDERS, ModelId, create_provider, limits_for, misspelled_servers, parse_model_id
 
 ALIASES = {"fast": "quick", "quick": "anthropic/claude-haiku-4-5", "a": "b", "b": "a", "lost": "nowhere"}
 SETTINGS = LlmConfig(aliases=ALIASES, servers={"mine": ServerConfig(base_url="http://127.0.0.1:1/v1")})
@@ -44,8 +44,8 @@ def test_a_model_is_a_provider_and_a_name_or_an_alias(text: str, model: str) -> 
         ("fasr", "'fasr' is neither a model nor an alias", "did you mean 'fast'?"),
         ("claude-opus-5-5", "'claude-opus-5-5' is neither", "did you mean 'anthropic/claude-opus-5-5'"),
         ("", "'' is neither a model nor an alias", "provider/name"),
-        ("anthropic/", "'anthropic/' is no model", "provider/name"),
-        ("/x", "'/x' is no model", "provider/name"),
+        ("anthropic/", "'anthropic/' is not a model", "provider/name"),
+        ("/x", "'/x' is not a model", "provider/name"),
         ("antropic/x", "there is no provider 'antropic'", "did you mean 'anthropic'?"),
         ("mien/x", "there is no provider 'mien'", "did you mean 'mine'?"),
         (
@@ -157,4 +157,4 @@ def test_a_server_that_is_named_like_a_provider_but_for_a_slip_is_found(
 ) -> None:
     settings = msgspec.convert({"servers": {name: {"kind": kind, "base_url": "http://127.0.0.1:1"}}}, LlmConfig)
 
-    assert misspelt(settings, provider) == ((name,) if is_slip else ())
+    assert misspelled_servers(settings, provider) == ((name,) if is_slip else ())

@@ -5,7 +5,7 @@ import pytest
 
 from jp.conversation.entries import Usage
 from jp.provider.errors import ProviderError
-from jp.provider.reader import CallStarts, counted, plausible, text_of, unreadable
+from jp.provider.reader import CallStarts, bounded_usage, text_of, unreadable_error, usage_from_counts
 
 
 def test_each_call_has_an_id_of_its_own() -> None:
@@ -40,16 +40,16 @@ def test_a_call_without_a_name_is_none() -> None:
     ],
 )
 def test_tokens_are_in_classes_that_do_not_overlap(counts: dict[str, int], usage: Usage) -> None:
-    assert counted(**{"prompt": None, "output": None, **counts}) == usage
+    assert usage_from_counts(**{"prompt": None, "output": None, **counts}) == usage
 
 
 def test_counts_that_make_no_sense_are_none() -> None:
-    assert plausible(Usage(input=-3, output=10**30, cache_read=1)) == Usage(output=2**53 - 1, cache_read=1)
+    assert bounded_usage(Usage(input=-3, output=10**30, cache_read=1)) == Usage(output=2**53 - 1, cache_read=1)
 
 
 def test_what_cannot_be_read_is_named() -> None:
-    assert unreadable("mine").message == "mine sent an event that cannot be read"
-    assert unreadable("mine", "line").message == "mine sent a line that cannot be read"
+    assert unreadable_error("mine").message == "mine sent an event that cannot be read"
+    assert unreadable_error("mine", "line").message == "mine sent a line that cannot be read"
 
 
 def test_json_is_text_whatever_its_bytes() -> None:

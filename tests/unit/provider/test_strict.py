@@ -6,8 +6,16 @@ import msgspec
 import pytest
 
 from jp.conversation.entries import JsonObject
-from jp.provider.grammar import LEFT_OUT
-from jp.provider.schemas import PLAIN, WRAPPED, StrictText, leaves_out, strict_answer, strict_schema, without_left_out
+from jp.provider.grammar import ABSENT
+from jp.provider.schemas import (
+    PLAIN,
+    WRAPPED,
+    StrictText,
+    has_absent_properties,
+    strict_answer,
+    strict_schema,
+    without_absent,
+)
 
 STRING: JsonObject = {"type": "string"}
 NULL: JsonObject = {"type": "null"}
@@ -44,15 +52,15 @@ def test_every_property_is_there_and_none_besides() -> None:
 @pytest.mark.parametrize(
     ("schema", "strict"),
     [
-        (STRING, {"anyOf": [STRING, LEFT_OUT]}),
-        ({"type": ["string", "integer"]}, {"anyOf": [STRING, {"type": "integer"}, LEFT_OUT]}),
+        (STRING, {"anyOf": [STRING, ABSENT]}),
+        ({"type": ["string", "integer"]}, {"anyOf": [STRING, {"type": "integer"}, ABSENT]}),
         ({"type": ["string", "null"]}, {"anyOf": [STRING, NULL]}),
         (NULL, NULL),
         (
             {"anyOf": [STRING, of(STRING)], "title": "T"},
-            {"anyOf": [STRING, closed({"a": STRING}), LEFT_OUT], "title": "T"},
+            {"anyOf": [STRING, closed({"a": STRING}), ABSENT], "title": "T"},
         ),
-        ({"type": "string", "default": "x"}, {"anyOf": [{**STRING, "description": '{default: "x"}'}, LEFT_OUT]}),
+        ({"type": "string", "default": "x"}, {"anyOf": [{**STRING, "description": '{default: "x"}'}, ABSENT]}),
     ],
     ids=["one type", "several", "null already", "only null", "a choice", "with a default"],
 )
@@ -112,7 +120,7 @@ def test_a_plain_server_is_told_in_words() -> None:
 
 
 def test_a_schema_may_come_back_to_itself() -> None:
-    node = closed({"next": {"anyOf": [{"$ref": "#/$defs/node"}, LEFT_OUT]}})
+    node = closed({"next": {"anyOf": [{"$ref": "#/$defs/node"}, ABSENT]}})
 
     assert strict_schema({"$ref": "#/$defs/node", "$defs": {"node": NODE}}) == {**node, "$defs": {"node": node}}
 
@@ -122,7 +130,7 @@ def test_a_note_beside_a_reference_that_comes_back_stays() -> None:
     strict = strict_schema({"$ref": "#/$defs/node", "$defs": {"node": described}})
 
     assert strict is not None
-    assert strict["properties"]["next"] == {"anyOf": [{"$ref": "#/$defs/node"}, LEFT_OUT], "description": "D"}
+    assert strict["properties"]["next"] == {"anyOf": [{"$ref": "#/$defs/node"}, ABSENT], "description": "D"}
 
 
 @pytest.mark.parametrize(
@@ -190,7 +198,7 @@ def test_nulls_that_stand_for_nothing_are_taken_out(written: str, meant: str) ->
     strict = strict_schema(SHAPES)
 
     assert strict is not None
-    assert without_left_out(written, strict) == meant
+    assert without_absent(written, strict) == meant
 
 
 def test_what_has_to_be_held_back_comes_at_the_end() -> None:
@@ -198,7 +206,7 @@ def test_what_has_to_be_held_back_comes_at_the_end() -> None:
     assert strict is not None
     text = StrictText(strict, is_answer=True)
 
-    assert leaves_out(strict)
+    assert has_absent_properties(strict)
     assert text.feed('{"wrapped_answer":[{"a"') + text.feed(":null}]}") == ""
     assert text.finish() == "[{}]"
 
@@ -208,7 +216,7 @@ def test_what_is_taken_as_it_is_streams() -> None:
     pieces = ['{"wrapped_answer":', '"a', 'b"', "}"]
     wrapped, plain = StrictText(strict, is_answer=True), StrictText(strict, is_answer=False)
 
-    assert not leaves_out(strict)
+    assert not has_absent_properties(strict)
     assert [wrapped.feed(piece) for piece in pieces] == ["", '"a', 'b"', ""]
     assert not wrapped.finish()
     assert [plain.feed(piece) for piece in pieces] == pieces

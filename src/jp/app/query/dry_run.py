@@ -13,7 +13,7 @@ from jp.errors import UsageError
 from jp.provider.base import Sections, WireRequest
 from jp.provider.http import HttpProvider
 from jp.provider.registry import cloud_of, kind_of, vendor_of, vendors
-from jp.provider.vendor import counted
+from jp.provider.vendor import read_token_count
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.prompt_size import prompt_size
 from jp.turn.request import InlineLoader, build_thread
@@ -39,7 +39,7 @@ async def count_tokens(wiring: Wiring, request: WireRequest) -> int:
             hint=f"leave --exact out for an estimate; those that count are: {counting}",
         )
     asking = count(request, None if cloud is None else cloud.platform)
-    return counted(name, await provider.ask(asking))
+    return read_token_count(name, await provider.ask(asking))
 
 
 _NEXT = "next"

@@ -34,7 +34,7 @@ from jp.conversation.thread import Parameters, Thread, UserText
 from jp.errors import ConfigurationError, UsageError
 from jp.provider.base import DataDelta, Provider, TextDelta, UsageReport, WireRequest
 from jp.provider.errors import RETRYABLE, ProviderError
-from jp.provider.registry import ModelId, create_provider, misspelt, parse_model_id
+from jp.provider.registry import ModelId, create_provider, misspelled_servers, parse_model_id
 from jp.tool.base import Answer, ConfiguredTool, Delivery, Inquirer, Stream, Toolbox, ToolOutput, Unanswered
 from jp.tool.consent import ANSWER, answer_schema, expected, fits
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
@@ -247,7 +247,7 @@ def wire(context: QueryContext, config: AppConfig, builtin: BuiltinTools) -> Wir
     model = _model(config)
     options = context.options
     arguments = replace(context.arguments, approve=builtin.spelled_out(context.arguments.approve))
-    for own in misspelt(config.providers.llm, model.provider):
+    for own in misspelled_servers(config.providers.llm, model.provider):
         options.notice(
             f"`providers.llm.{own}` is a server of your own: nothing that is set there holds for {model.provider!r}"
         )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jp.cli.model.refreshing import Asked
     from jp.cli.model.show import Models, Naming
     from jp.config.model import AppConfig
-    from jp.provider.catalogue.known import Kept, Known
+    from jp.provider.catalogue import CachedCatalogue, ModelFacts
 
 _HEAD = ("", "model", "window", "output", "in", "out", "cached", "alias", "reasoning", "can")
 _RIGHT = frozenset({2, 3, 4, 5, 6})
@@ -57,7 +57,7 @@ def ls(
     config = trusted_config(options, say=True)
     settings = config.providers.llm
     providers = _providers(config, provider)
-    fresh: Mapping[str, Kept] = {}
+    fresh: Mapping[str, CachedCatalogue] = {}
     if refresh:
         asked = _refreshed(options, config, providers, named=provider is not None)
         if isinstance(asked, ExitCode):
@@ -99,7 +99,7 @@ def _providers(config: AppConfig, provider: str | None) -> list[str]:
     return [provider]
 
 
-def _kept(options: GlobalOptions, config: AppConfig, provider: str) -> Kept:
+def _kept(options: GlobalOptions, config: AppConfig, provider: str) -> CachedCatalogue:
     from jp.app.models import kept_of
 
     kept = kept_of(config.providers.llm, provider)
@@ -174,7 +174,7 @@ def _without_empty_aliases(rows: Sequence[_Cells]) -> tuple[_Cells, Sequence[_Ce
     return head, others
 
 
-def _row(known: Known, models: Models, naming: Naming, count: Callable[[int], str]) -> _Cells:
+def _row(known: ModelFacts, models: Models, naming: Naming, count: Callable[[int], str]) -> _Cells:
     from jp.cli.model.show import is_listed
 
     details, text = known.details, str(known.model)
@@ -192,7 +192,7 @@ def _row(known: Known, models: Models, naming: Naming, count: Callable[[int], st
     )
 
 
-def _doubted(text: str, field: str, known: Known) -> str:
+def _doubted(text: str, field: str, known: ModelFacts) -> str:
     """Return a capability, marked if it is only inferred from the model's name."""
     return f"{text}?" if known.sources[field] == "inferred" and text != "-" else text
 

@@ -17,7 +17,7 @@ from jp.provider.http import Account
 from jp.provider.registry import built_in, create_account, kind_of, limits_of, vendor_in, vendor_of
 
 if TYPE_CHECKING:
-    from jp.provider.catalogue.known import CatalogueStore, Kept
+    from jp.provider.catalogue import CachedCatalogue, CatalogueStore
     from jp.render.channel import Channel
 
 
@@ -79,7 +79,7 @@ _AT_ONCE = 8
 class Asked(msgspec.Struct, kw_only=True):
     """The answers: what is cached for each provider, why others failed, and which were not asked."""
 
-    kept: dict[str, Kept] = {}
+    kept: dict[str, CachedCatalogue] = {}
     failed: dict[str, JpError] = {}
     keyless: list[str] = []
     absent: list[str] = []
@@ -165,9 +165,9 @@ async def _ask(options: GlobalOptions, config: AppConfig, accounts: Mapping[str,
 
 async def _fetched(
     options: GlobalOptions, config: AppConfig, provider: str, account: Account, store: CatalogueStore
-) -> Kept:
-    from jp.provider.catalogue.fetching import Server, fetch_models
-    from jp.provider.catalogue.known import Catalogue, Kept
+) -> CachedCatalogue:
+    from jp.provider.catalogue import CachedCatalogue, Catalogue
+    from jp.provider.discovery import Server, fetch_models
     from jp.workspace.files import SYSTEM, timestamp
 
     vendor = vendor_of(kind_of(config.providers.llm, provider))
@@ -185,4 +185,4 @@ async def _fetched(
             store.write(catalogue)
         except JpError as error:
             options.notice(f"the models of {provider} are not kept: {error.message}")
-    return Kept(catalogue=catalogue)
+    return CachedCatalogue(catalogue=catalogue)

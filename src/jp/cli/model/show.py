@@ -11,13 +11,13 @@ import typer
 from jp.cli.options import GlobalOptions
 from jp.config.model import AppConfig, LlmConfig, resolve_alias
 from jp.errors import ConfigurationError
-from jp.provider.catalogue.known import CAPABILITIES, LIMITS, PRICES, Kept, Known, known_model, listed_as
+from jp.provider.catalogue import CAPABILITIES, LIMITS, PRICES, CachedCatalogue, ModelFacts, find_listed, model_facts
 from jp.provider.models import canonical_name, known_names
 from jp.provider.registry import ModelId, account_of
 
 if TYPE_CHECKING:
     from jp.provider.base import ModelDetails
-    from jp.provider.catalogue.known import Catalogue
+    from jp.provider.catalogue import Catalogue
 
 
 def age_secs(catalogue: Catalogue) -> int | None:
@@ -50,8 +50,8 @@ class Models(msgspec.Struct, frozen=True, kw_only=True):
 
     provider: str
     table_date: str | None
-    kept: Kept
-    known: tuple[Known, ...]
+    kept: CachedCatalogue
+    known: tuple[ModelFacts, ...]
     left_out: int
 
 
@@ -72,7 +72,7 @@ def _resolved(name: str, settings: LlmConfig) -> str:
         return ""
 
 
-def models_of(settings: LlmConfig, provider: str, kept: Kept, naming: Naming, *, everything: bool) -> Models:
+def models_of(settings: LlmConfig, provider: str, kept: CachedCatalogue, naming: Naming, *, everything: bool) -> Models:
     """Return a provider's models: those of the table first, then those named in the configuration, then the rest.
 
     Without `everything`, dated snapshots of models that are also listed without a date are omitted, and so are models
@@ -92,7 +92,7 @@ def models_of(settings: LlmConfig, provider: str, kept: Kept, naming: Naming, *,
             left_out += not is_known
             continue
         names[model.id] = None
-    known = tuple(known_model(settings, ModelId(provider, name), catalogue) for name in names)
+    known = tuple(model_facts(settings, ModelId(provider, name), catalogue) for name in names)
     return Models(
         provider=provider,
         table_date=next((model.table_date for model in known if model.in_table), None),
@@ -112,12 +112,12 @@ def _named(settings: LlmConfig, provider: str, naming: Naming) -> Iterator[str]:
     yield from () if account is None else account.models
 
 
-def is_listed(known: Known, kept: Kept) -> bool | None:
+def is_listed(known: ModelFacts, kept: CachedCatalogue) -> bool | None:
     """Return whether the provider lists a model; None if it was not asked."""
-    return None if kept.catalogue is None else listed_as(kept.catalogue, known.model.name) is not None
+    return None if kept.catalogue is None else find_listed(kept.catalogue, known.model.name) is not None
 
 
-def retirement(known: Known) -> str:
+def retirement(known: ModelFacts) -> str:
     """Say that the provider gives a model up, and what it names instead; nothing where it does not."""
     details = known.details
     instead = "" if details.successor is None else f"{known.model.provider}/{details.successor}"
@@ -126,7 +126,7 @@ def retirement(known: Known) -> str:
     return f"{known.model} is deprecated: {instead} answers for it" if instead else ""
 
 
-def retired_models(models: Iterable[Known]) -> str:
+def retired_models(models: Iterable[ModelFacts]) -> str:
     """List the models that their providers shut down, by the day; nothing where there are none."""
     days: dict[str, list[str]] = {}
     for known in models:
@@ -135,7 +135,7 @@ def retired_models(models: Iterable[Known]) -> str:
     return "; ".join(f"shut down on {day}: {', '.join(names)}" for day, names in sorted(days.items()))
 
 
-def as_value(known: Known, kept: Kept, naming: Naming) -> dict[str, object]:
+def as_value(known: ModelFacts, kept: CachedCatalogue, naming: Naming) -> dict[str, object]:
     """Return the fields of a model for `--format json`; null is unknown."""
     text = str(known.model)
     return {
@@ -192,7 +192,7 @@ def show(
     from jp.app.models import kept_of
     from jp.app.settings import trusted_config
     from jp.cli.output import print_result
-    from jp.provider.catalogue.known import known_model
+    from jp.provider.catalogue import model_facts
     from jp.provider.registry import parse_model_id
 
     config = trusted_config(options, say=True)
@@ -201,7 +201,7 @@ def show(
     kept = kept_of(settings, found.provider)
     if kept.problem:
         options.notice(f"{kept.problem}, so it does not count")
-    known, naming = known_model(settings, found, kept.catalogue), naming_of(config)
+    known, naming = model_facts(settings, found, kept.catalogue), naming_of(config)
     for sentence in (*_doubts(known, kept), *filter(None, (retirement(known),))):
         options.notice(sentence)
     details = known.details
@@ -216,7 +216,7 @@ def show(
     print_result(options, text=_text(known, kept, naming), value={"model": value})
 
 
-def _doubts(known: Known, kept: Kept) -> Iterator[str]:
+def _doubts(known: ModelFacts, kept: CachedCatalogue) -> Iterator[str]:
     """Yield warnings about a model that is not in the table, or that its provider does not list."""
     from jp.provider.models import known_names
     from jp.suggestions import closest_names
@@ -236,7 +236,7 @@ def _doubts(known: Known, kept: Kept) -> Iterator[str]:
         yield f"{str(known.model)!r} is not in jp's table, so what it can do is inferred from its name; {ask}{meant}"
 
 
-def _text(known: Known, kept: Kept, naming: Naming) -> str:
+def _text(known: ModelFacts, kept: CachedCatalogue, naming: Naming) -> str:
     from jp.render.sanitize import one_line
     from jp.render.tables import cell_width, pad
 
@@ -246,7 +246,7 @@ def _text(known: Known, kept: Kept, naming: Naming) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _facts(known: Known, naming: Naming) -> Iterator[_Fact]:
+def _facts(known: ModelFacts, naming: Naming) -> Iterator[_Fact]:
     yield from _names(known, naming)
     for label, field in _LIMITS:
         yield _Fact(label, _count(getattr(known.details, field)), field)
@@ -258,7 +258,7 @@ def _facts(known: Known, naming: Naming) -> Iterator[_Fact]:
     yield _Fact("reasoning", ", ".join(known.reasoning) or "no", "reasoning")
 
 
-def _names(known: Known, naming: Naming) -> Iterator[_Fact]:
+def _names(known: ModelFacts, naming: Naming) -> Iterator[_Fact]:
     text, listed = str(known.model), known.listed
     yield _Fact("model", text)
     if listed is not None and listed.id != known.model.name:
@@ -290,7 +290,7 @@ def _money(price: float | None) -> str:
     return f"${price:.6g} a million tokens" if price else "free"
 
 
-def _origin(fact: _Fact, known: Known, kept: Kept) -> str:
+def _origin(fact: _Fact, known: ModelFacts, kept: CachedCatalogue) -> str:
     match known.sources.get(fact.field):
         case "catalogue" if kept.catalogue is not None:
             return f"catalogue of {kept.catalogue.at[:10]}"

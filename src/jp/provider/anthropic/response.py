@@ -22,8 +22,8 @@ from jp.provider.base import (
     UsageReport,
 )
 from jp.provider.errors import ProviderError
-from jp.provider.parameters import reported
-from jp.provider.reader import UNREADABLE, CallStarts, input_changes, plausible, text_of, unreadable
+from jp.provider.parameters import stream_error
+from jp.provider.reader import CallStarts, bounded_usage, decode_or_none, input_changes, text_of, unreadable_error
 from jp.provider.schemas import Unwrapper
 
 Reason = Literal["stop", "tools", "length", "refused"]
@@ -175,9 +175,8 @@ class AnthropicDecoder:
         Raises:
             ProviderError: the event reports an error or is malformed.
         """
-        try:
-            read = _events.decode(data)
-        except UNREADABLE:
+        read = decode_or_none(_events, data)
+        if read is None:
             return self._odd(data)
         match read.type:
             case "content_block_delta" | "content_block_start" | "content_block_stop":
@@ -189,7 +188,7 @@ class AnthropicDecoder:
             case "ping":
                 return [KeepAlive()]
             case "error":
-                raise reported(data, self._provider, self._model)
+                raise stream_error(data, self._provider, self._model)
             case _:
                 return []
 
@@ -199,14 +198,11 @@ class AnthropicDecoder:
 
     def _odd(self, data: bytes) -> Sequence[Part]:
         """Handle a malformed event: raise if it is an error or needed, ignore it otherwise."""
-        try:
-            head = _heads.decode(data)
-        except UNREADABLE:
-            head = None
+        head = decode_or_none(_heads, data)
         if head is not None and head.type == "error":
-            raise reported(data, self._provider, self._model)
+            raise stream_error(data, self._provider, self._model)
         if head is None or _is_needed(head):
-            raise unreadable(self._provider)
+            raise unreadable_error(self._provider)
         return []
 
     def _block_event(self, event: _Event) -> Sequence[Part]:
@@ -285,7 +281,7 @@ class AnthropicDecoder:
         parts: list[Part] = [] if changes is None else [InputReport(changes)]
         if reported is not None:
             self._usage = _updated(self._usage, reported)
-            parts.append(UsageReport(plausible(self._usage)))
+            parts.append(UsageReport(bounded_usage(self._usage)))
         return parts
 
     def _stopped(self) -> Sequence[Part]:
@@ -299,7 +295,7 @@ class AnthropicDecoder:
     def _finished(self) -> Finished:
         native = self._stop.stop_reason or ""
         if native == _WINDOW_IS_FULL:
-            message = f"the context window of {self._model!r} is full, so the answer breaks off; what came is kept"
+            message = f"the context window of {self._model!r} is full: the answer is incomplete"
             raise ProviderError(message, kind="context_too_long")
         reason = _REASONS.get(native, "stop")
         if reason == "stop" and self._calls:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from jp.provider.anthropic.request import Growth
-    from jp.provider.listing import Fields, Listed, Page
+    from jp.provider.listing import Fields, ListedModel, Page
     from jp.provider.vendor import Cloud, ListingServer
 
 
@@ -87,8 +87,8 @@ def _read(body: object) -> Page | None:
     return read_page(body, "data", _listed, after="last_id" if fields(body).get("has_more") is True else "")
 
 
-def _listed(entry: Fields) -> Listed:
-    from jp.provider.listing import LEVELS, Listed, fields, flag, name, text, tokens
+def _listed(entry: Fields) -> ListedModel:
+    from jp.provider.listing import LEVELS, ListedModel, fields, flag, name, text, tokens
 
     able = fields(entry.get("capabilities"))
 
@@ -96,7 +96,7 @@ def _listed(entry: Fields) -> Listed:
         return flag(fields(able.get(what)).get("supported"))
 
     effort = fields(able.get("effort"))
-    return Listed(
+    return ListedModel(
         id=name(entry.get("id")),
         title=text(entry.get("display_name")),
         context_window=tokens(entry.get("max_input_tokens")),
@@ -136,7 +136,7 @@ def _send(call: CloudCall) -> None:
 
 
 def _sdk(cloud: Cloud, key: str | None, client: httpx2.Client) -> Any:
-    from jp.provider.clouds import TIMEOUT, below, entra_token
+    from jp.provider.clouds import TIMEOUT, entra_token, with_path
 
     usual: dict[str, Any] = {"http_client": client, "timeout": TIMEOUT, "max_retries": 0}
     match cloud.platform:
@@ -150,13 +150,15 @@ def _sdk(cloud: Cloud, key: str | None, client: httpx2.Client) -> Any:
             from anthropic.lib.vertex import AnthropicVertex
 
             project: dict[str, Any] = {} if cloud.project is None else {"project_id": cloud.project}
-            return AnthropicVertex(region=cloud.region or "", base_url=below(cloud.endpoint, "/v1"), **project, **usual)
+            return AnthropicVertex(
+                region=cloud.region or "", base_url=with_path(cloud.endpoint, "/v1"), **project, **usual
+            )
         case _:
             from anthropic import AnthropicFoundry
 
             scope = "https://ai.azure.com/.default"
             return AnthropicFoundry(
-                base_url=below(cloud.endpoint, "/anthropic") or "",
+                base_url=with_path(cloud.endpoint, "/anthropic") or "",
                 api_key=key,
                 azure_ad_token_provider=partial(entra_token, scope) if key is None else None,
                 **usual,

@@ -9,7 +9,7 @@ from jp.provider.vendor import ListingServer, ModelList, Vendor
 
 if TYPE_CHECKING:
     from jp.provider.cerebras.request import CerebrasAdapter
-    from jp.provider.listing import Fields, Listed
+    from jp.provider.listing import Fields, ListedModel
 
 
 def _adapter(_settings: LlmConfig, _provider: str) -> CerebrasAdapter:
@@ -18,7 +18,7 @@ def _adapter(_settings: LlmConfig, _provider: str) -> CerebrasAdapter:
     return CerebrasAdapter()
 
 
-async def _complete(server: ListingServer, models: tuple[Listed, ...]) -> tuple[Listed, ...]:
+async def _complete(server: ListingServer, models: tuple[ListedModel, ...]) -> tuple[ListedModel, ...]:
     """Return the models of an account with the facts of the public list."""
     from jp.provider.listing import fields, items, server_root
 
@@ -27,12 +27,12 @@ async def _complete(server: ListingServer, models: tuple[Listed, ...]) -> tuple[
     return tuple(said.get(model.id, model) for model in models)
 
 
-def listed(entry: Fields) -> Listed:
+def listed(entry: Fields) -> ListedModel:
     """Return a model of the public list (inference-docs.cerebras.ai, api-reference/models/public-models)."""
-    from jp.provider.listing import Listed, fields, flag, name, price, text, tokens
+    from jp.provider.listing import ListedModel, fields, flag, name, price, text, tokens
 
     able, limits, prices = (fields(entry.get(part)) for part in ("capabilities", "limits", "pricing"))
-    return Listed(
+    return ListedModel(
         id=name(entry.get("id")),
         title=text(entry.get("name")),
         context_window=tokens(limits.get("max_context_length")),

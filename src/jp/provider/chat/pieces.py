@@ -7,7 +7,7 @@ from typing import assert_never
 import msgspec
 
 from jp.conversation.entries import JsonObject, Usage
-from jp.provider.reader import UNREADABLE, counted, text_of
+from jp.provider.reader import decode_or_none, text_of, usage_from_counts
 
 
 class Function(msgspec.Struct):
@@ -15,6 +15,10 @@ class Function(msgspec.Struct):
 
     name: str | None = None
     arguments: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_objects = msgspec.json.Decoder(JsonObject)
+_texts = msgspec.json.Decoder(str)
 
 
 class CallPiece(msgspec.Struct):
@@ -48,21 +52,15 @@ class Call:
     @property
     def is_whole(self) -> bool:
         """True if the arguments are a complete JSON object."""
-        try:
-            msgspec.json.decode("".join(self._pieces), type=JsonObject)
-        except UNREADABLE:
-            return False
-        return True
+        return decode_or_none(_objects, "".join(self._pieces)) is not None
 
 
 def arguments_text(raw: msgspec.Raw) -> str:
     """Return the text of arguments that were sent as a string, as JSON, or not at all."""
     if bytes(raw) == b"null":
         return ""
-    try:
-        return msgspec.json.decode(raw, type=str)
-    except UNREADABLE:
-        return text_of(raw)
+    text = decode_or_none(_texts, raw)
+    return text_of(raw) if text is None else text
 
 
 class Calls:
@@ -174,22 +172,15 @@ _details = msgspec.json.Decoder(list[JsonObject] | None)
 
 def chunk_of(data: bytes) -> Chunk | Head | None:
     """Return the chunk of an event; its head if the chunk is malformed; None if the event is not a JSON object."""
-    try:
-        return _chunks.decode(data)
-    except UNREADABLE:
-        pass
-    try:
-        return _heads.decode(data)
-    except UNREADABLE:
-        return None
+    return decode_or_none(_chunks, data) or decode_or_none(_heads, data)
 
 
-def says_something(raw: msgspec.Raw) -> bool:
+def is_present(raw: msgspec.Raw) -> bool:
     """Return whether a field is present and not empty."""
     return bytes(raw) not in _NOTHING
 
 
-def plain(thinking: list[Piece] | str | None) -> str:
+def reasoning_text(thinking: list[Piece] | str | None) -> str:
     """Return reasoning as text."""
     match thinking:
         case None:
@@ -204,23 +195,17 @@ def plain(thinking: list[Piece] | str | None) -> str:
 
 def details_of(raw: msgspec.Raw) -> list[JsonObject]:
     """Return the pieces of detailed reasoning; none if they are malformed."""
-    try:
-        return _details.decode(raw) or []
-    except UNREADABLE:
-        return []
+    return decode_or_none(_details, raw) or []
 
 
 def usage_of(raw: msgspec.Raw) -> Usage | None:
     """Return the token counts; None if they are missing or malformed, which must not fail the answer."""
-    try:
-        reported = _usages.decode(raw)
-    except UNREADABLE:
-        return None
+    reported = decode_or_none(_usages, raw)
     if reported is None:
         return None
     prompt = reported.prompt_tokens_details or _PromptDetails()
     output = reported.completion_tokens_details or _OutputDetails()
-    return counted(
+    return usage_from_counts(
         prompt=reported.prompt_tokens,
         output=reported.completion_tokens,
         cache_read=prompt.cached_tokens or reported.prompt_cache_hit_tokens,
@@ -239,7 +224,7 @@ class Split(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-def _begun(text: str, tag: str) -> int:
+def _partial_tag_length(text: str, tag: str) -> int:
     """Return the length of the longest end of `text` that may begin `tag`."""
     return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)
 
@@ -287,7 +272,7 @@ class ThinkSplitter:
             then = self._state()
             return Split(reasoning=thought.rstrip(), text=then.text)
         # White space before the tag belongs to it, so it is held until something else follows.
-        size = len(self._held) - _begun(self._held, _CLOSING)
+        size = len(self._held) - _partial_tag_length(self._held, _CLOSING)
         size = len(self._held[:size].rstrip())
         thought, self._held = self._held[:size], self._held[size:]
         return Split(reasoning=thought)

@@ -29,13 +29,13 @@ from jp.provider.chat.pieces import (
     ThinkSplitter,
     chunk_of,
     details_of,
-    plain,
-    says_something,
+    is_present,
+    reasoning_text,
     usage_of,
 )
 from jp.provider.errors import ProviderError
-from jp.provider.parameters import LEAST_WAIT, reported
-from jp.provider.reader import CallStarts, unreadable
+from jp.provider.parameters import LEAST_WAIT, stream_error
+from jp.provider.reader import CallStarts, unreadable_error
 from jp.provider.schemas import StrictText
 
 _GROWING = {"reasoning.text": "text", "reasoning.summary": "summary"}
@@ -106,7 +106,7 @@ class Indices:
         return self._next - 1
 
 
-class Prose:
+class AnswerText:
     """The reasoning and the text of an answer, in whatever order they alternate on the wire.
 
     `made` identifies the model of the reasoning. `strict` is the schema of the text, and `is_structured` marks it as
@@ -232,7 +232,7 @@ class ChatDecoder:
         self._model = model
         self._provider = provider
         self._indices = Indices()
-        self._prose = Prose(
+        self._prose = AnswerText(
             self._indices,
             {"provider": provider, "model": model},
             strict=strict,
@@ -266,7 +266,7 @@ class ChatDecoder:
         if data == _DONE:
             return self.close()
         chunk = chunk_of(data) if data else Chunk()
-        if chunk is not None and says_something(chunk.error):
+        if chunk is not None and is_present(chunk.error):
             return self._failed(data, chunk)
         if isinstance(chunk, Chunk):
             try:
@@ -274,8 +274,8 @@ class ChatDecoder:
             except ProviderError as error:
                 error.usage = usage_of(chunk.usage)
                 raise
-        if chunk is None or says_something(chunk.choices):
-            raise unreadable(self._provider)
+        if chunk is None or is_present(chunk.choices):
+            raise unreadable_error(self._provider)
         return ()
 
     def close(self) -> Sequence[Part]:
@@ -302,7 +302,7 @@ class ChatDecoder:
         if self._last.finish_reason is not None and not self._calls.calls:
             counted = () if usage is None else (UsageReport(usage),)
             return [*counted, *self._end(is_final=True)]
-        error = reported(data, self._provider, self._model)
+        error = stream_error(data, self._provider, self._model)
         error.usage = usage
         raise error
 
@@ -315,14 +315,14 @@ class ChatDecoder:
             yield UsageReport(usage)
 
     def _chosen(self, choice: Choice) -> Iterator[Part]:
-        if says_something(choice.error):
-            raise reported(b'{"error":%b}' % bytes(choice.error), self._provider, self._model)
+        if is_present(choice.error):
+            raise stream_error(b'{"error":%b}' % bytes(choice.error), self._provider, self._model)
         if choice.delta is not None:
             yield from self._delta(choice.delta)
         if not choice.finish_reason:
             return
         if choice.finish_reason in _FAILURES:
-            message = f"{self._provider} broke the answer off: {choice.native_finish_reason or choice.finish_reason}"
+            message = f"{self._provider} cut the answer: {choice.native_finish_reason or choice.finish_reason}"
             raise ProviderError(message, kind="transient", least_wait=LEAST_WAIT)
         self._last = choice
 
@@ -335,7 +335,7 @@ class ChatDecoder:
             yield from self._prose.say(delta.content)
         elif delta.content is not None:
             for piece in delta.content:
-                yield from self._prose.think(plain(piece.thinking))
+                yield from self._prose.think(reasoning_text(piece.thinking))
                 yield from self._prose.say(piece.text or "")
         self._refusal += delta.refusal or ""
         for piece in delta.tool_calls or ():

@@ -21,7 +21,7 @@ def _adapter(settings: LlmConfig, provider: str) -> ChatAdapter:
 
 def _hints(provider: str, _model: str) -> Mapping[ErrorKind, str]:
     return {
-        "invalid_request": f"`providers.llm.{provider}` has settings for what a server does not take, such as "
+        "invalid_request": f"`providers.llm.{provider}` has settings for features that a server lacks, such as "
         "`structured`; `jp query --dry-run --format json …` shows what is sent"
     }
 

@@ -20,8 +20,8 @@ from jp.provider.base import (
 )
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.google.request import PROVIDER
-from jp.provider.parameters import reported
-from jp.provider.reader import UNREADABLE, CallStarts, counted, text_of, unreadable
+from jp.provider.parameters import stream_error
+from jp.provider.reader import CallStarts, decode_or_none, text_of, unreadable_error, usage_from_counts
 
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _REFUSED = frozenset({
@@ -87,6 +87,7 @@ class _Chunk(msgspec.Struct, rename="camel"):
 
 _chunks = msgspec.json.Decoder(_Chunk)
 _usages = msgspec.json.Decoder(_Usage | None)
+_values = msgspec.json.Decoder(object)
 
 _Kind = Literal["text", "thought"]
 
@@ -126,12 +127,11 @@ class GoogleDecoder:
         """
         if data.strip() == b"[DONE]":
             return []
-        try:
-            chunk = _chunks.decode(data)
-        except UNREADABLE:
-            raise self._odd(data) from None
+        chunk = decode_or_none(_chunks, data)
+        if chunk is None:
+            raise self._odd(data)
         if chunk.error is not None:
-            raise reported(data, self._provider, self._model)
+            raise stream_error(data, self._provider, self._model)
         self._response_id = chunk.response_id or self._response_id
         parts: list[Part] = []
         for candidate in chunk.candidates or ():
@@ -244,14 +244,11 @@ class GoogleDecoder:
 
     def _usage(self, raw: msgspec.Raw) -> Usage | None:
         """Return the tokens so far: each report is a total, which replaces the one before it."""
-        try:
-            known = _usages.decode(raw)
-        except UNREADABLE:
-            return None
+        known = decode_or_none(_usages, raw)
         if known is None:
             return None
         thoughts = known.thoughts_token_count or 0
-        return counted(
+        return usage_from_counts(
             prompt=(known.prompt_token_count or 0) + (known.tool_use_prompt_token_count or 0),
             output=(known.candidates_token_count or 0) + thoughts,
             cache_read=known.cached_content_token_count,
@@ -260,10 +257,7 @@ class GoogleDecoder:
 
     def _odd(self, data: bytes) -> ProviderError:
         """Return the error for a malformed chunk: the one that it reports, or that part of the answer is lost."""
-        try:
-            whole = msgspec.json.decode(data)
-        except UNREADABLE:
-            whole = None
+        whole = decode_or_none(_values, data)
         if (isinstance(whole, dict) and "error" in whole) or (isinstance(whole, list) and whole):
-            return reported(data, self._provider, self._model)
-        return unreadable(self._provider)
+            return stream_error(data, self._provider, self._model)
+        return unreadable_error(self._provider)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from jp.provider.google.request import Growth
-    from jp.provider.listing import Fields, Listed, Page
+    from jp.provider.listing import Fields, ListedModel, Page
     from jp.provider.vendor import ListingServer
 
 
@@ -81,12 +81,12 @@ def _read(body: object) -> Page | None:
     return read_page(body, "models", _listed, after="nextPageToken")
 
 
-def _listed(entry: Fields) -> Listed:
-    from jp.provider.listing import Listed, flag, name, text, texts, tokens
+def _listed(entry: Fields) -> ListedModel:
+    from jp.provider.listing import ListedModel, flag, name, text, texts, tokens
 
     # The vendor's SDK has another name for what the API calls methods.
     methods = texts(entry.get("supportedGenerationMethods") or entry.get("supportedActions"))
-    return Listed(
+    return ListedModel(
         id=name(text(entry.get("name")).removeprefix("models/")),
         title=text(entry.get("displayName")),
         context_window=tokens(entry.get("inputTokenLimit")),

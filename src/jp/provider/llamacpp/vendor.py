@@ -10,7 +10,7 @@ from jp.provider.errors import ErrorKind
 from jp.provider.vendor import LocalServer, ModelList, Vendor
 
 if TYPE_CHECKING:
-    from jp.provider.listing import Listed
+    from jp.provider.listing import ListedModel
     from jp.provider.llamacpp.request import LlamacppAdapter
     from jp.provider.vendor import ListingServer
 
@@ -23,16 +23,16 @@ def _adapter(settings: LlmConfig, provider: str) -> LlamacppAdapter:
 
 
 def _hints(_provider: str, _model: str) -> Mapping[ErrorKind, str]:
-    return {"context_too_long": "start the server with more room (`llama-server --ctx-size …`), or send less"}
+    return {"context_too_long": "start the server with a larger context (`llama-server --ctx-size …`), or send less"}
 
 
-async def _complete(server: ListingServer, models: tuple[Listed, ...]) -> tuple[Listed, ...]:
+async def _complete(server: ListingServer, models: tuple[ListedModel, ...]) -> tuple[ListedModel, ...]:
     from jp.provider.listing import server_root
 
     return with_properties(models, await server.get_optional(f"{server_root(server.base_url)}/props"))
 
 
-def with_properties(models: tuple[Listed, ...], properties: object) -> tuple[Listed, ...]:
+def with_properties(models: tuple[ListedModel, ...], properties: object) -> tuple[ListedModel, ...]:
     """Return the models with the facts of `/props` about the loaded one, such as its configured context window."""
     from msgspec.structs import replace
 

@@ -23,8 +23,8 @@ from jp.provider.base import (
 from jp.provider.chat.pieces import Split, ThinkSplitter, arguments_text
 from jp.provider.errors import ProviderError
 from jp.provider.ollama.request import Counted, hint, is_full, shortfall
-from jp.provider.parameters import reported
-from jp.provider.reader import UNREADABLE, CallStarts, counted, unreadable
+from jp.provider.parameters import stream_error
+from jp.provider.reader import CallStarts, decode_or_none, unreadable_error, usage_from_counts
 
 _Kind = Literal["reasoning", "text"]
 
@@ -102,18 +102,15 @@ class OllamaDecoder:
         return ()
 
     def _read(self, data: bytes) -> _Line:
-        try:
-            return _lines.decode(data)
-        except UNREADABLE:
-            pass
-        try:
-            _reports.decode(data)
-        except UNREADABLE:
-            raise unreadable(self._provider, "line") from None
+        line = decode_or_none(_lines, data)
+        if line is not None:
+            return line
+        if decode_or_none(_reports, data) is None:
+            raise unreadable_error(self._provider, "line")
         raise self._error(data)
 
     def _error(self, data: bytes) -> ProviderError:
-        error = reported(data, self._provider, self._request.model)
+        error = stream_error(data, self._provider, self._request.model)
         if error.kind == "context_too_long":
             error.hint = hint(self._request.body, self._provider)
         return error
@@ -173,7 +170,7 @@ class OllamaDecoder:
         yield UsageReport(_usage(counted))
         body = self._request.body
         if missing := shortfall(body, counted):
-            message = f"{self._provider} answered without having seen all that was sent: {missing}"
+            message = f"{self._provider} did not read the whole request: {missing}"
             raise ProviderError(message, kind="context_too_long", hint=hint(body, self._provider))
         yield self._finished(line, counted)
 
@@ -181,7 +178,7 @@ class OllamaDecoder:
         if line.done_reason == "length":
             body = self._request.body
             if is_full(body, counted):
-                message = f"the context window of {self._request.model!r} is full, so the answer breaks off"
+                message = f"the context window of {self._request.model!r} is full: the answer is incomplete"
                 raise ProviderError(
                     f"{message}; what came is kept", kind="context_too_long", hint=hint(body, self._provider)
                 )
@@ -192,4 +189,4 @@ class OllamaDecoder:
 def _usage(count: Counted) -> Usage:
     """Return the usage; the prompt count includes cached tokens if these are reported."""
     cached = min(count.cached or 0, count.prompt or 0)
-    return counted(prompt=count.prompt, output=count.output, cache_read=cached)
+    return usage_from_counts(prompt=count.prompt, output=count.output, cache_read=cached)

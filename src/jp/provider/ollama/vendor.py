@@ -12,7 +12,7 @@ from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.vendor import LocalServer, ModelList, Vendor
 
 if TYPE_CHECKING:
-    from jp.provider.listing import Fields, Listed, Page
+    from jp.provider.listing import Fields, ListedModel, Page
     from jp.provider.vendor import ListingServer
 
 _CLOUD = "https://ollama.com"
@@ -81,8 +81,8 @@ def _held_window(settings: LlmConfig, provider: str) -> int:
 def _hints(provider: str, model: str) -> Mapping[ErrorKind, str]:
     setting = f"`providers.llm.{provider}.context_window`"
     return {
-        "model_not_found": f"`ollama pull {model}` gets it, `ollama list` says which are there",
-        "context_too_long": f"set {setting} higher, as far as the model and the memory go, or send less",
+        "model_not_found": f"`ollama pull {model}` downloads it, `ollama list` shows the downloaded models",
+        "context_too_long": f"set {setting} higher if the model and the memory allow it, or send less",
     }
 
 
@@ -92,14 +92,14 @@ def _read(body: object) -> Page | None:
     return read_page(body, "models", listed)
 
 
-def listed(entry: Fields) -> Listed:
+def listed(entry: Fields) -> ListedModel:
     """Return a model from an entry of the server's list or from the details of one model."""
-    from jp.provider.listing import Listed, fields, name, texts, tokens
+    from jp.provider.listing import ListedModel, fields, name, texts, tokens
 
     found = name(entry.get("model") or entry.get("name"))
     able = texts(entry.get("capabilities"))
     trained = (value for key, value in fields(entry.get("model_info")).items() if key.endswith(".context_length"))
-    return Listed(
+    return ListedModel(
         id=found,
         aliases=(found.removesuffix(":latest"),) if found.endswith(":latest") else (),
         context_window=tokens(fields(entry.get("details")).get("context_length"), *trained),
@@ -113,7 +113,7 @@ def listed(entry: Fields) -> Listed:
 _AT_ONCE = 4
 
 
-async def _complete(server: ListingServer, models: tuple[Listed, ...]) -> tuple[Listed, ...]:
+async def _complete(server: ListingServer, models: tuple[ListedModel, ...]) -> tuple[ListedModel, ...]:
     """Return the models with the details of `/api/show` for those with incomplete entries."""
     from anyio import CapacityLimiter, create_task_group
     from msgspec.structs import replace
@@ -123,7 +123,7 @@ async def _complete(server: ListingServer, models: tuple[Listed, ...]) -> tuple[
     found = {model.id: model for model in models}
     places = CapacityLimiter(_AT_ONCE)
 
-    async def show(model: Listed) -> None:
+    async def show(model: ListedModel) -> None:
         async with places:
             body = await server.post_optional("/api/show", {"model": model.id})
         shown = listed({**fields(body), "model": model.id})

@@ -23,8 +23,15 @@ from jp.provider.base import (
 )
 from jp.provider.errors import ProviderError
 from jp.provider.openai.request import ANSWER, PROVIDER
-from jp.provider.parameters import object_at, reported
-from jp.provider.reader import UNREADABLE, CallStarts, counted, input_changes, unreadable
+from jp.provider.parameters import object_at, stream_error
+from jp.provider.reader import (
+    UNREADABLE,
+    CallStarts,
+    decode_or_none,
+    input_changes,
+    unreadable_error,
+    usage_from_counts,
+)
 from jp.provider.schemas import StrictText
 
 
@@ -122,15 +129,12 @@ _counts = msgspec.json.Decoder(_Counted | None)
 
 def usage_of(raw: msgspec.Raw) -> Usage | None:
     """Return tokens in classes that do not overlap; None if they are missing or malformed."""
-    try:
-        found = _counts.decode(raw)
-    except UNREADABLE:
-        return None
+    found = decode_or_none(_counts, raw)
     if found is None:
         return None
     given = found.input_tokens_details or _InputDetails()
     made = found.output_tokens_details or _OutputDetails()
-    return counted(
+    return usage_from_counts(
         prompt=found.input_tokens,
         output=found.output_tokens,
         cache_read=given.cached_tokens,
@@ -309,7 +313,7 @@ class OpenaiDecoder:
             kind = kinds.decode(data).type or event
             return self._event(kind, data)
         except UNREADABLE as error:
-            raise unreadable(self._provider) from error
+            raise unreadable_error(self._provider) from error
 
     def close(self) -> Sequence[Part]:
         """Return nothing: an answer is complete only with its last event."""
@@ -318,7 +322,7 @@ class OpenaiDecoder:
     def _whole(self, data: bytes) -> Sequence[Part]:
         response = responses.decode(data)
         if response.status is None and not response.output:
-            raise reported(data, self._provider, self._model)
+            raise stream_error(data, self._provider, self._model)
         return self._ended(response)
 
     def _event(self, kind: str, data: bytes) -> Sequence[Part]:
@@ -331,7 +335,7 @@ class OpenaiDecoder:
             response = events.decode(data).response
             return self._ended(response or Response(status=kind.removeprefix("response.")))
         if kind == "error":
-            raise reported(data, self._provider, self._model)
+            raise stream_error(data, self._provider, self._model)
         return [KeepAlive()] if kind in _SIGNS_OF_LIFE else []
 
     def _item(self, index: int, raw: msgspec.Raw, *, is_done: bool) -> Sequence[Part]:
@@ -428,4 +432,4 @@ class OpenaiDecoder:
             return Finished("refused", failure.message or failure.code or "")
         code = failure.code or "server_error"
         body = msgspec.json.encode({"error": {"code": code, "message": failure.message or ""}})
-        raise reported(body, self._provider, self._model)
+        raise stream_error(body, self._provider, self._model)

@@ -13,7 +13,7 @@ from jp.provider.vendor import CloudCall, CloudOffer, ModelList, Vendor
 if TYPE_CHECKING:
     import httpx2
 
-    from jp.provider.listing import Fields, Listed, Page
+    from jp.provider.listing import Fields, ListedModel, Page
     from jp.provider.openai.request import Growth, Summary
     from jp.provider.vendor import Cloud, ListingServer
 
@@ -83,11 +83,11 @@ def _read(body: object) -> Page | None:
     return read_page(body, "data", _listed)
 
 
-def _listed(entry: Fields) -> Listed:
-    from jp.provider.listing import Listed, day, name
+def _listed(entry: Fields) -> ListedModel:
+    from jp.provider.listing import ListedModel, day, name
 
     found = name(entry.get("id"))
-    return Listed(
+    return ListedModel(
         id=found,
         answers=None if _SPEECHLESS.isdisjoint(found.split("-")) else False,
         shutdown=day(entry.get("shutdown_date")),
@@ -115,12 +115,12 @@ def _send(call: CloudCall) -> None:
 def _sdk(cloud: Cloud, key: str | None, client: httpx2.Client) -> Any:
     import openai
 
-    from jp.provider.clouds import TIMEOUT, below, entra_token
+    from jp.provider.clouds import TIMEOUT, entra_token, with_path
 
     usual: dict[str, Any] = {"http_client": client, "timeout": TIMEOUT, "max_retries": 0}
     token = entra_token("https://cognitiveservices.azure.com/.default") if key is None else None
     if cloud.api_version is None:
-        return openai.OpenAI(base_url=below(cloud.endpoint, "/openai/v1"), api_key=key or token, **usual)
+        return openai.OpenAI(base_url=with_path(cloud.endpoint, "/openai/v1"), api_key=key or token, **usual)
     return openai.AzureOpenAI(
         azure_endpoint=cloud.endpoint or "",
         api_version=cloud.api_version,
@@ -148,6 +148,10 @@ VENDOR = Vendor(
     send=_send,
     count=_count,
     settings_hints=(
-        (b"verified to generate reasoning summaries", "reasoning_summary=none", "without summaries it works"),
+        (
+            b"verified to generate reasoning summaries",
+            "reasoning_summary=none",
+            "requests without summaries are accepted",
+        ),
     ),
 )

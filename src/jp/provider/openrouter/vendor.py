@@ -9,7 +9,7 @@ from jp.config.model import LlmConfig
 from jp.provider.vendor import ModelList, Vendor
 
 if TYPE_CHECKING:
-    from jp.provider.listing import Fields, Listed, Page
+    from jp.provider.listing import Fields, ListedModel, Page
     from jp.provider.openrouter.request import OpenrouterAdapter
 
 
@@ -40,8 +40,8 @@ def _name(value: object) -> str:
     return f"~{found}" if found and said.startswith("~") else found
 
 
-def _listed(entry: Fields) -> Listed:
-    from jp.provider.listing import LEVELS, Listed, day, fields, flag, price, text, texts, tokens
+def _listed(entry: Fields) -> ListedModel:
+    from jp.provider.listing import LEVELS, ListedModel, day, fields, flag, price, text, texts, tokens
 
     best = fields(entry.get("top_provider"))
     prices = fields(entry.get("pricing"))
@@ -51,7 +51,7 @@ def _listed(entry: Fields) -> Listed:
     parameters = texts(entry.get("supported_parameters"))
     reasoning = fields(entry.get("reasoning"))
     efforts = texts(reasoning.get("supported_efforts"))
-    return Listed(
+    return ListedModel(
         id=_name(entry.get("id")),
         title=text(entry.get("name")),
         context_window=tokens(best.get("context_length"), entry.get("context_length")),
@@ -81,5 +81,5 @@ VENDOR = Vendor(
     key_variables=("OPENROUTER_API_KEY",),
     proposed="openrouter/anthropic/claude-sonnet-5.5",
     models=ModelList(is_public=True, overrides=True, read=_read),
-    settings_hints=((b"matching your data policy", "store=true", "requests may then go to vendors that keep them"),),
+    settings_hints=((b"matching your data policy", "store=true", "requests may then go to vendors that store them"),),
 )

@@ -312,7 +312,7 @@ def test_what_only_the_api_knows_is_merged_last() -> None:
 
 @pytest.mark.parametrize("name", ["model", "messages", "tools", "system", "stream", "cache_control"])
 def test_what_the_log_says_cannot_be_overwritten(name: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"'{name}' cannot be set by a parameter"):
+    with pytest.raises(ConfigurationError, match=f"'{name}' cannot be set by `other`"):
         render(replace(thread(), parameters=Parameters(other={name: []})))
 
 

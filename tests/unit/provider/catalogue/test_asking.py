@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from jp.config.model import LlmConfig
-from jp.provider.catalogue.fetching import list_path
+from jp.provider.discovery import list_path
 from jp.provider.listing import server_root
 from jp.provider.registry import create_account, vendor_of
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from jp.config.model import LlmConfig
-from jp.provider.catalogue.known import Catalogue, Known, known_model, listed_abilities, listed_as
-from jp.provider.listing import Listed
+from jp.provider.catalogue import Catalogue, ModelFacts, find_listed, listed_abilities, model_facts
+from jp.provider.listing import ListedModel
 from jp.provider.registry import ModelId
 
 HAIKU = ModelId("anthropic", "claude-haiku-4-5")
@@ -20,19 +20,19 @@ def settings_of(**accounts: dict[str, Any]) -> LlmConfig:
     return msgspec.convert({**known, "servers": servers}, LlmConfig)
 
 
-def catalogue_of(*models: Listed, provider: str = "anthropic") -> Catalogue:
+def catalogue_of(*models: ListedModel, provider: str = "anthropic") -> Catalogue:
     return Catalogue(provider=provider, base_url="http://x", at="2026-11-21T00:00:00.000Z", models=models)
 
 
-def prices_of(known: Known) -> list[float | None]:
+def prices_of(known: ModelFacts) -> list[float | None]:
     return [getattr(known.details, price) for price in PRICES]
 
 
 def test_the_configuration_goes_before_the_catalogue_and_that_before_the_table() -> None:
     settings = settings_of(anthropic={"models": {HAIKU.name: {"input_price": 7.0, "cache_write_price": 8.0}}})
-    listed = Listed(id=HAIKU.name, context_window=123, input_price=9.0, images=False, thinks=True, levels=("low",))
+    listed = ListedModel(id=HAIKU.name, context_window=123, input_price=9.0, images=False, thinks=True, levels=("low",))
 
-    known = known_model(settings, HAIKU, catalogue_of(listed))
+    known = model_facts(settings, HAIKU, catalogue_of(listed))
 
     assert (known.details.provider, known.details.id) == ("anthropic", HAIKU.name)
     assert prices_of(known) == [7.0, 5.0, 0.1, 8.0]
@@ -59,7 +59,7 @@ def test_the_configuration_goes_before_the_catalogue_and_that_before_the_table()
 
 @pytest.mark.parametrize("provider", ["ollama", "llamacpp", "script"])
 def test_a_model_on_ones_own_machine_is_free(provider: str) -> None:
-    known = known_model(LlmConfig(), ModelId(provider, "m"))
+    known = model_facts(LlmConfig(), ModelId(provider, "m"))
 
     assert [*prices_of(known), known.details.cache_write_long_price] == [0.0] * 5
     assert {known.sources[price] for price in PRICES} == {"local"}
@@ -67,13 +67,13 @@ def test_a_model_on_ones_own_machine_is_free(provider: str) -> None:
 
 @pytest.mark.parametrize("price", ["input_price", "output_price"])
 def test_who_says_what_a_model_on_their_machine_costs_says_all_of_it(price: str) -> None:
-    known = known_model(settings_of(ollama={"models": {"m": {price: 2.0}}}), ModelId("ollama", "m"))
+    known = model_facts(settings_of(ollama={"models": {"m": {price: 2.0}}}), ModelId("ollama", "m"))
 
     assert [found for found in prices_of(known) if found is not None] == [2.0]
 
 
 def test_of_an_unknown_model_only_what_it_can_do_is_inferred() -> None:
-    known = known_model(LlmConfig(), ModelId("anthropic", "claude-next-9"))
+    known = model_facts(LlmConfig(), ModelId("anthropic", "claude-next-9"))
 
     assert not known.in_table
     assert prices_of(known) == [None] * 4
@@ -82,7 +82,7 @@ def test_of_an_unknown_model_only_what_it_can_do_is_inferred() -> None:
 
 
 def test_a_provider_that_nobody_knows_any_more_has_models_of_which_nothing_is_known() -> None:
-    known = known_model(LlmConfig(), ModelId("gone", "m"))
+    known = model_facts(LlmConfig(), ModelId("gone", "m"))
 
     assert (known.details.provider, known.details.id, known.details.context_window) == ("gone", "m", None)
 
@@ -93,8 +93,8 @@ def test_a_server_of_the_users_own_costs_what_its_owner_says(kind: str) -> None:
         mine={"kind": kind, "base_url": "http://x", "models": {"b": {"output_price": 2.0, "max_output": 5}}}
     )
 
-    silent = known_model(settings, ModelId("mine", HAIKU.name))
-    priced = known_model(settings, ModelId("mine", "b"))
+    silent = model_facts(settings, ModelId("mine", HAIKU.name))
+    priced = model_facts(settings, ModelId("mine", "b"))
 
     assert prices_of(silent) == [None] * 4
     assert (silent.details.cache_write_long_price, silent.details.provider) == (None, "mine")
@@ -115,9 +115,9 @@ def test_a_server_of_the_users_own_costs_what_its_owner_says(kind: str) -> None:
 def test_ollama_holds_no_more_than_it_is_told(
     own: dict[str, Any], listed: int | None, expected: tuple[int, int | None, str]
 ) -> None:
-    catalogue = catalogue_of(Listed(id="m", context_window=listed), provider="ollama")
+    catalogue = catalogue_of(ListedModel(id="m", context_window=listed), provider="ollama")
 
-    known = known_model(settings_of(ollama=own), ModelId("ollama", "m"), catalogue)
+    known = model_facts(settings_of(ollama=own), ModelId("ollama", "m"), catalogue)
 
     assert (known.details.context_window, known.trained_window, known.sources["context_window"]) == expected
 
@@ -125,42 +125,42 @@ def test_ollama_holds_no_more_than_it_is_told(
 def test_another_server_of_ollamas_kind_holds_as_much_unless_it_says_otherwise() -> None:
     settings = settings_of(box={"kind": "ollama", "base_url": "http://x"}, ollama={"context_window": 99})
 
-    assert known_model(settings, ModelId("box", "m")).details.context_window == 99
+    assert model_facts(settings, ModelId("box", "m")).details.context_window == 99
 
 
 @pytest.mark.parametrize(
     ("model", "listed", "reasoning"),
     [
-        ("openrouter/x", Listed(id="x", thinks=False), ()),
-        ("openrouter/x", Listed(id="x", thinks=True, levels=("low", "high")), ("low", "high")),
-        ("llamacpp/x", Listed(id="x", thinks=True), ("auto",)),
-        ("anthropic/claude-haiku-4-5", Listed(id="claude-haiku-4-5", thinks=True), ("budget",)),
-        ("anthropic/claude-opus-5", Listed(id="x"), ("low", "medium", "high", "xhigh", "max")),
+        ("openrouter/x", ListedModel(id="x", thinks=False), ()),
+        ("openrouter/x", ListedModel(id="x", thinks=True, levels=("low", "high")), ("low", "high")),
+        ("llamacpp/x", ListedModel(id="x", thinks=True), ("auto",)),
+        ("anthropic/claude-haiku-4-5", ListedModel(id="claude-haiku-4-5", thinks=True), ("budget",)),
+        ("anthropic/claude-opus-5", ListedModel(id="x"), ("low", "medium", "high", "xhigh", "max")),
     ],
 )
-def test_reasoning_is_what_can_be_asked_for(model: str, listed: Listed, reasoning: tuple[str, ...]) -> None:
+def test_reasoning_is_what_can_be_asked_for(model: str, listed: ListedModel, reasoning: tuple[str, ...]) -> None:
     provider, _, name = model.partition("/")
 
-    assert known_model(LlmConfig(), ModelId(provider, name), catalogue_of(listed)).reasoning == reasoning
+    assert model_facts(LlmConfig(), ModelId(provider, name), catalogue_of(listed)).reasoning == reasoning
 
 
 def test_a_model_is_found_by_other_names_and_without_its_date() -> None:
-    dated, latest = Listed(id="claude-x-20251001"), Listed(id="llama3:latest", aliases=("llama3",))
-    catalogue = catalogue_of(dated, latest, Listed(id="gpt-5"))
+    dated, latest = ListedModel(id="claude-x-20251001"), ListedModel(id="llama3:latest", aliases=("llama3",))
+    catalogue = catalogue_of(dated, latest, ListedModel(id="gpt-5"))
 
-    assert listed_as(catalogue, "claude-x-20251001") == dated
-    assert listed_as(catalogue, "claude-x") == dated
-    assert listed_as(catalogue, "llama3") == latest
-    assert listed_as(catalogue, "gpt-5-2025-08-07") == Listed(id="gpt-5")
-    assert listed_as(catalogue, "claude-x-20250101") is None
-    assert listed_as(catalogue, "claude") is None
-    assert listed_as(None, "gpt-5") is None
+    assert find_listed(catalogue, "claude-x-20251001") == dated
+    assert find_listed(catalogue, "claude-x") == dated
+    assert find_listed(catalogue, "llama3") == latest
+    assert find_listed(catalogue, "gpt-5-2025-08-07") == ListedModel(id="gpt-5")
+    assert find_listed(catalogue, "claude-x-20250101") is None
+    assert find_listed(catalogue, "claude") is None
+    assert find_listed(None, "gpt-5") is None
 
 
 def test_the_day_on_which_a_provider_shuts_a_model_down_goes_before_the_table() -> None:
-    catalogue = catalogue_of(Listed(id=HAIKU.name, shutdown="2027-02-03"))
+    catalogue = catalogue_of(ListedModel(id=HAIKU.name, shutdown="2027-02-03"))
 
-    assert known_model(LlmConfig(), HAIKU, catalogue).details.shutdown == "2027-02-03"
+    assert model_facts(LlmConfig(), HAIKU, catalogue).details.shutdown == "2027-02-03"
 
 
 OPUS = ModelId("openrouter", "anthropic/claude-opus-5")
@@ -184,15 +184,15 @@ OPUS = ModelId("openrouter", "anthropic/claude-opus-5")
 def test_a_list_decides_of_reasoning_and_images_only_where_it_differs(
     said: dict[str, Any], abilities: dict[str, Any]
 ) -> None:
-    catalogue = catalogue_of(Listed(id=OPUS.name, **said), provider="openrouter")
+    catalogue = catalogue_of(ListedModel(id=OPUS.name, **said), provider="openrouter")
 
     assert listed_abilities(LlmConfig(), OPUS, catalogue) == abilities
 
 
 def test_a_list_can_say_that_a_model_reasons_after_all() -> None:
-    never = catalogue_of(Listed(id="openai/gpt-4o", thinks=True, levels=("low",)), provider="openrouter")
-    always = catalogue_of(Listed(id="openai/o3", mandatory=False), provider="openrouter")
-    shown = catalogue_of(Listed(id="llama3:8b", thinks=True), provider="ollama")
+    never = catalogue_of(ListedModel(id="openai/gpt-4o", thinks=True, levels=("low",)), provider="openrouter")
+    always = catalogue_of(ListedModel(id="openai/o3", mandatory=False), provider="openrouter")
+    shown = catalogue_of(ListedModel(id="llama3:8b", thinks=True), provider="ollama")
 
     assert listed_abilities(LlmConfig(), ModelId("openrouter", "openai/gpt-4o"), never) == {
         "thinking": "levels",
@@ -203,8 +203,8 @@ def test_a_list_can_say_that_a_model_reasons_after_all() -> None:
 
 
 def test_lists_of_vendors_whose_models_jp_knows_better_decide_nothing() -> None:
-    listed = Listed(id=HAIKU.name, thinks=False, images=False)
+    listed = ListedModel(id=HAIKU.name, thinks=False, images=False)
 
     assert listed_abilities(LlmConfig(), HAIKU, catalogue_of(listed)) == {}
     assert listed_abilities(LlmConfig(), HAIKU, None) == {}
-    assert listed_abilities(LlmConfig(), ModelId("nobody", "m"), catalogue_of(Listed(id="m", thinks=False))) == {}
+    assert listed_abilities(LlmConfig(), ModelId("nobody", "m"), catalogue_of(ListedModel(id="m", thinks=False))) == {}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.provider.listing import Listed, Page
+from jp.provider.listing import ListedModel, Page
 from jp.provider.llamacpp.vendor import with_properties
 from jp.provider.ollama.vendor import listed as read_ollama
 from jp.provider.registry import vendor_of
@@ -12,7 +12,7 @@ def read_page(kind: str, body: object) -> Page | None:
     return vendor_of("openai-compatible" if kind == "x" else kind).models.read(body)
 
 
-def only(kind: str, where: str, entry: object) -> Listed:
+def only(kind: str, where: str, entry: object) -> ListedModel:
     page = read_page(kind, {where: [entry]})
     assert page is not None
     (model,) = page.models
@@ -33,7 +33,7 @@ def test_what_cannot_be_used_is_counted_and_what_comes_twice_is_there_once() -> 
 
     page = read_page("anthropic", {"data": entries})
 
-    assert page == Page(models=(Listed(id="a"), Listed(id="c")), skipped=4)
+    assert page == Page(models=(ListedModel(id="a"), ListedModel(id="c")), skipped=4)
 
 
 def test_the_next_page_is_asked_for_only_where_there_is_one() -> None:
@@ -65,7 +65,7 @@ def test_anthropic_says_what_a_model_can_do() -> None:
         },
     }
 
-    assert only("anthropic", "data", entry) == Listed(
+    assert only("anthropic", "data", entry) == ListedModel(
         id="claude-x",
         title="Claude X",
         context_window=200_000,
@@ -79,7 +79,7 @@ def test_anthropic_says_what_a_model_can_do() -> None:
 def test_google_says_which_models_answer() -> None:
     entry = {"name": "models/gemini-x", "inputTokenLimit": 10, "outputTokenLimit": 5, "thinking": True}
 
-    assert only("google", "models", entry) == Listed(id="gemini-x", context_window=10, max_output=5, thinks=True)
+    assert only("google", "models", entry) == ListedModel(id="gemini-x", context_window=10, max_output=5, thinks=True)
     assert only("google", "models", {**entry, "supportedGenerationMethods": ["generateContent"]}).answers is True
     assert only("google", "models", {**entry, "supportedActions": ["embedContent"]}).answers is False
 
@@ -101,7 +101,7 @@ def test_google_says_which_models_answer() -> None:
     ],
 )
 def test_openai_says_names_alone(name: str, *, answers: bool | None) -> None:
-    assert only("openai", "data", {"id": name, "object": "model"}) == Listed(id=name, answers=answers)
+    assert only("openai", "data", {"id": name, "object": "model"}) == ListedModel(id=name, answers=answers)
 
 
 def test_openrouter_says_what_the_best_server_of_a_model_takes() -> None:
@@ -117,7 +117,7 @@ def test_openrouter_says_what_the_best_server_of_a_model_takes() -> None:
         "expiration_date": "2027-01-31",
     }
 
-    assert only("openrouter", "data", entry) == Listed(
+    assert only("openrouter", "data", entry) == ListedModel(
         id="acme/large:free",
         title="Acme: Large",
         context_window=131_072,
@@ -138,28 +138,31 @@ def test_openrouter_says_what_the_best_server_of_a_model_takes() -> None:
         shutdown="2027-01-31",
     )
     latest = {"id": "~acme/large-latest", "reasoning": {"mandatory": False, "supports_max_tokens": True}}
-    assert only("openrouter", "data", latest) == Listed(id="~acme/large-latest", mandatory=False, budgets=True)
+    assert only("openrouter", "data", latest) == ListedModel(id="~acme/large-latest", mandatory=False, budgets=True)
     bare = {"id": "openrouter/auto", "context_length": 2_000_000, "pricing": {"prompt": "-1", "completion": "-1"}}
-    assert only("openrouter", "data", bare) == Listed(id="openrouter/auto", context_window=2_000_000)
+    assert only("openrouter", "data", bare) == ListedModel(id="openrouter/auto", context_window=2_000_000)
 
 
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        ({"max_model_len": 4096}, Listed(id="m", context_window=4096)),
-        ({"context_window": 131_072, "max_completion_tokens": 8}, Listed(id="m", context_window=131_072, max_output=8)),
-        ({"max_context_length": 7, "max_output_tokens": 3}, Listed(id="m", context_window=7, max_output=3)),
-        ({"meta": {"n_ctx_train": 9}}, Listed(id="m", context_window=9)),
-        ({"meta": {"n_ctx_train": 9, "n_ctx": 5}}, Listed(id="m", context_window=5)),
-        ({"aliases": ["m", "n", 3, "k"]}, Listed(id="m", aliases=("k", "n"))),
+        ({"max_model_len": 4096}, ListedModel(id="m", context_window=4096)),
+        (
+            {"context_window": 131_072, "max_completion_tokens": 8},
+            ListedModel(id="m", context_window=131_072, max_output=8),
+        ),
+        ({"max_context_length": 7, "max_output_tokens": 3}, ListedModel(id="m", context_window=7, max_output=3)),
+        ({"meta": {"n_ctx_train": 9}}, ListedModel(id="m", context_window=9)),
+        ({"meta": {"n_ctx_train": 9, "n_ctx": 5}}, ListedModel(id="m", context_window=5)),
+        ({"aliases": ["m", "n", 3, "k"]}, ListedModel(id="m", aliases=("k", "n"))),
         (
             {"capabilities": {"function_calling": True, "vision": False, "completion_chat": True}},
-            Listed(id="m", tools=True, images=False, answers=True),
+            ListedModel(id="m", tools=True, images=False, answers=True),
         ),
-        ({"capabilities": ["completion"], "context_length": "long"}, Listed(id="m")),
+        ({"capabilities": ["completion"], "context_length": "long"}, ListedModel(id="m")),
     ],
 )
-def test_compatible_servers_say_what_they_like(said: dict[str, object], expected: Listed) -> None:
+def test_compatible_servers_say_what_they_like(said: dict[str, object], expected: ListedModel) -> None:
     assert only("openai-compatible", "data", {"id": "m", **said}) == expected
 
 
@@ -171,7 +174,7 @@ def test_ollama_says_more_of_a_model_when_it_is_shown() -> None:
         "capabilities": ["embedding"],
     }
 
-    assert only("ollama", "models", listed) == Listed(
+    assert only("ollama", "models", listed) == ListedModel(
         id="llama3:latest",
         aliases=("llama3",),
         context_window=8192,
@@ -180,22 +183,22 @@ def test_ollama_says_more_of_a_model_when_it_is_shown() -> None:
         thinks=False,
         answers=True,
     )
-    assert read_ollama(shown) == Listed(
+    assert read_ollama(shown) == ListedModel(
         id="emb", context_window=512, tools=False, images=False, thinks=False, answers=False
     )
-    assert only("ollama", "models", {"name": "old"}) == Listed(id="old")
+    assert only("ollama", "models", {"name": "old"}) == ListedModel(id="old")
 
 
 def test_llamacpp_holds_what_it_was_told_to_hold_of_the_one_model_that_it_has() -> None:
-    page = (Listed(id="m", context_window=262_144),)
-    two = (Listed(id="m"), Listed(id="n"))
+    page = (ListedModel(id="m", context_window=262_144),)
+    two = (ListedModel(id="m"), ListedModel(id="n"))
     properties = {
         "default_generation_settings": {"n_ctx": 8192},
         "modalities": {"vision": True},
         "chat_template_caps": {"supports_tools": True},
     }
 
-    assert with_properties(page, properties) == (Listed(id="m", context_window=8192, images=True, tools=True),)
+    assert with_properties(page, properties) == (ListedModel(id="m", context_window=8192, images=True, tools=True),)
     assert with_properties(two, properties) == two
     for nothing in (None, {}, {"default_generation_settings": {"n_ctx": 0}}):
         assert with_properties(page, nothing) == page

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from jp.errors import StorageError
-from jp.provider.catalogue.known import Catalogue, CatalogueStore, Kept, Listed
+from jp.provider.catalogue import CachedCatalogue, Catalogue, CatalogueStore, ListedModel
 
 URL = "http://x/v1"
 
 
 def catalogue_of(provider: str = "mine") -> Catalogue:
-    models = (Listed(id="a", context_window=5, levels=("low",), tools=False), Listed(id="b"))
+    models = (ListedModel(id="a", context_window=5, levels=("low",), tools=False), ListedModel(id="b"))
     return Catalogue(provider=provider, base_url=URL, at="2026-11-21T00:00:00.000Z", models=models, skipped=1)
 
 
@@ -22,7 +22,7 @@ def test_what_was_written_is_read_and_nothing_else_is_left(provider: str, tmp_pa
     store.write(catalogue_of(provider))
     store.write(catalogue_of(provider))
 
-    assert store.read(provider, URL) == Kept(catalogue=catalogue_of(provider))
+    assert store.read(provider, URL) == CachedCatalogue(catalogue=catalogue_of(provider))
     assert [path.parent for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / "cache" / "models"]
 
 
@@ -31,18 +31,18 @@ def test_a_list_of_another_address_or_name_says_nothing(tmp_path: Path) -> None:
     store.write(catalogue_of())
     (tmp_path / "other.json").write_bytes(store.path("mine").read_bytes())
 
-    assert store.read("mine", "http://y") == Kept()
-    assert store.read("other", URL) == Kept()
-    assert store.read("nobody", URL) == Kept()
+    assert store.read("mine", "http://y") == CachedCatalogue()
+    assert store.read("other", URL) == CachedCatalogue()
+    assert store.read("nobody", URL) == CachedCatalogue()
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("", "is not what jp writes there"),
-        ("[" * 5000, "is not what jp writes there"),
-        ('{"version": 1}', "is not what jp writes there"),
-        ('{"version": 1, "catalogue": {"models": 3}}', "is not what jp writes there"),
+        ("", "is malformed"),
+        ("[" * 5000, "is malformed"),
+        ('{"version": 1}', "is malformed"),
+        ('{"version": 1, "catalogue": {"models": 3}}', "is malformed"),
         ('{"version": 2, "catalogue": {"models": 3}}', "was written by another version of jp"),
     ],
 )

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jp.conversation.entries import Usage
-from jp.provider.chat.pieces import details_of, plain, usage_of
+from jp.provider.chat.pieces import details_of, reasoning_text, usage_of
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_details_that_are_none_are_left_out(raw: bytes, details: list[object]) -
 
 
 def test_a_thought_may_be_missing() -> None:
-    assert plain(None) == ""
+    assert reasoning_text(None) == ""

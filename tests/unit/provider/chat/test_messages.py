@@ -214,7 +214,7 @@ def test_pictures_stand_at_their_turn() -> None:
 
 
 def test_what_is_not_taken_is_an_error_when_it_is_new_and_a_note_when_it_is_old() -> None:
-    with pytest.raises(ProviderError, match=r"'u:cat' is 'image/png', which mine does not take") as caught:
+    with pytest.raises(ProviderError, match=r"'u:cat' is 'image/png', which mine does not accept") as caught:
         built(image(), user("what?"), images=False)
     assert (caught.value.kind, caught.value.hint) == ("unsupported", "text can be attached: ask again without it")
 

@@ -281,7 +281,7 @@ def test_an_error_as_text_is_one() -> None:
 def test_an_answer_that_breaks_off_without_a_word_is_worth_another_try(reason: str) -> None:
     error = failure(wire.chunk({"content": "a"}), wire.chunk(finish=reason))
 
-    assert (error.kind, error.message) == ("transient", f"mine broke the answer off: {reason}")
+    assert (error.kind, error.message) == ("transient", f"mine cut the answer: {reason}")
 
 
 @pytest.mark.parametrize("empty", [None, {}, "", False])

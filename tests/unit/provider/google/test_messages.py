@@ -199,7 +199,7 @@ def test_an_attached_text_stands_between_tags() -> None:
 
 
 def test_a_new_attachment_that_the_model_does_not_take_is_an_error_and_an_older_one_a_note() -> None:
-    with pytest.raises(ProviderError, match="'image/gif', which google does not take") as caught:
+    with pytest.raises(ProviderError, match="'image/gif', which google does not accept") as caught:
         contents(attached("image/gif"), HI)
 
     assert caught.value.kind == "unsupported"

@@ -142,7 +142,7 @@ def test_what_only_the_api_knows_goes_into_the_request_as_it_is() -> None:
 
 @pytest.mark.parametrize("name", ["contents", "tools", "toolConfig", "systemInstruction", "model"])
 def test_what_the_log_says_was_sent_cannot_be_set(name: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"'{name}' cannot be set by a parameter"):
+    with pytest.raises(ConfigurationError, match=f"'{name}' cannot be set by `other`"):
         rendered(Parameters(other={name: {}}))
 
 

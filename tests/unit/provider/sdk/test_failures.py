@@ -6,7 +6,7 @@ import pytest
 
 from jp.config.entries import Platform
 from jp.errors import ConfigurationError, JpError
-from jp.provider.clouds import failure, key_hint
+from jp.provider.clouds import key_hint, preparation_error
 from jp.provider.errors import ProviderError
 from jp.provider.registry import vendor_of
 from jp.provider.vendor import Cloud
@@ -36,23 +36,23 @@ def raised_in(module: str, name: str, said: str, *above: str) -> Exception:
         (
             raised_in("botocore.exceptions", "EndpointConnectionError", "no way", "ConnectionError"),
             "connect",
-            "Bedrock's credentials cannot be had: no way",
+            "cannot get Bedrock's credentials: no way",
         ),
         (
             raised_in("google.auth.exceptions", "TransportError", "no way"),
             "connect",
-            "Bedrock's credentials cannot be had: no way",
+            "cannot get Bedrock's credentials: no way",
         ),
         (
             RuntimeError("Could not resolve API token from the environment"),
             "authentication",
             "no credentials for Bedrock: Could not resolve API token from the environment",
         ),
-        (KeyError(), "other", "no request can be made for Bedrock: KeyError"),
+        (KeyError(), "other", "cannot prepare a request for Bedrock: KeyError"),
     ],
 )
 def test_what_goes_wrong_in_an_sdk_has_a_kind(error: Exception, kind: str, message: str) -> None:
-    found = failure(error, cloud())
+    found = preparation_error(error, cloud())
 
     assert isinstance(found, ProviderError)
     assert (found.kind, found.message) == (kind, message)
@@ -68,7 +68,7 @@ def test_what_goes_wrong_in_an_sdk_has_a_kind(error: Exception, kind: str, messa
     ],
 )
 def test_what_is_not_set_is_a_matter_of_configuration(platform: Platform, names: tuple[str, ...]) -> None:
-    found = failure(ValueError("No AWS region was provided.\n  Set one."), cloud(platform))
+    found = preparation_error(ValueError("No AWS region was provided.\n  Set one."), cloud(platform))
 
     assert isinstance(found, ConfigurationError)
     assert found.message.endswith("No AWS region was provided. Set one.")
@@ -78,15 +78,15 @@ def test_what_is_not_set_is_a_matter_of_configuration(platform: Platform, names:
 def test_a_package_that_is_missing_below_another_is_named() -> None:
     outer = RuntimeError("missing")
     outer.__cause__ = ModuleNotFoundError("No module named 'boto3'", name="boto3")
-    found = failure(outer, cloud())
+    found = preparation_error(outer, cloud())
 
-    assert found.message == "Bedrock takes the package 'boto3', which is not installed"
+    assert found.message == "Bedrock needs the package 'boto3', which is not installed"
     assert "pip install 'jp[clouds]'" in str(found.hint)
-    assert "'?'" in failure(ModuleNotFoundError(), cloud()).message
+    assert "'?'" in preparation_error(ModuleNotFoundError(), cloud()).message
 
 
 def test_without_microsoft_s_package_there_is_no_sign_in() -> None:
-    found = failure(ModuleNotFoundError("No module named 'azure'", name="azure"), cloud("azure"))
+    found = preparation_error(ModuleNotFoundError("No module named 'azure'", name="azure"), cloud("azure"))
 
     assert isinstance(found, ProviderError)
     assert found.kind == "authentication"
@@ -99,11 +99,11 @@ def test_our_own_error_comes_through() -> None:
     outer = RuntimeError("theirs")
     outer.__context__ = own
 
-    assert failure(outer, cloud()) is own
+    assert preparation_error(outer, cloud()) is own
 
 
 def test_a_long_message_is_cut_and_shows_no_key() -> None:
-    found = failure(ValueError("sk-ant-0123456789 " + "x" * 1000), cloud())
+    found = preparation_error(ValueError("sk-ant-0123456789 " + "x" * 1000), cloud())
 
     assert "sk-ant" not in found.message
     assert len(found.message) < 400

@@ -20,7 +20,7 @@ from jp.conversation.entries import JsonObject
 from jp.errors import StorageError
 from jp.file_access import read_beginning
 from jp.provider.base import Abilities, ModelDetails
-from jp.provider.listing import Listed
+from jp.provider.listing import ListedModel
 from jp.provider.models import canonical_name, find_model, model_table
 from jp.provider.registry import KINDS, PROVIDERS, ModelId, account_of, built_in, kind_of, vendor_of
 
@@ -31,10 +31,10 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     base_url: str
     at: str
-    models: tuple[Listed, ...]
+    models: tuple[ListedModel, ...]
     skipped: int = 0
 
-    def find(self, name: str) -> Listed | None:
+    def find(self, name: str) -> ListedModel | None:
         """Return the listed model with a name or another name of it."""
         return next((model for model in self.models if name == model.id or name in model.aliases), None)
 
@@ -43,7 +43,7 @@ _VERSION = 1
 _LARGEST = 32 * 1024 * 1024
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class CachedCatalogue(msgspec.Struct, frozen=True, kw_only=True):
     """The cached catalogue of a provider, if any; `problem` says why a file that exists is not used."""
 
     catalogue: Catalogue | None = None
@@ -67,24 +67,24 @@ class CatalogueStore:
 
         return self._directory / f"{quote(provider, safe='')}.json"
 
-    def read(self, provider: str, base_url: str) -> Kept:
+    def read(self, provider: str, base_url: str) -> CachedCatalogue:
         """Return the catalogue cached for a provider at a URL; the list of another URL is not used."""
         path = self.path(provider)
         try:
             data = read_beginning(path, _LARGEST)
         except FileNotFoundError:
-            return Kept()
+            return CachedCatalogue()
         except OSError as error:
-            return Kept(problem=f"{str(path)!r} cannot be read: {error.strerror or error}")
+            return CachedCatalogue(problem=f"{str(path)!r} cannot be read: {error.strerror or error}")
         try:
             stored = msgspec.json.decode(data, type=_File)
             if stored.version != _VERSION:
-                return Kept(problem=f"{str(path)!r} was written by another version of jp")
+                return CachedCatalogue(problem=f"{str(path)!r} was written by another version of jp")
             catalogue = msgspec.json.decode(stored.catalogue, type=Catalogue)
         except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
-            return Kept(problem=f"{str(path)!r} is not what jp writes there")
+            return CachedCatalogue(problem=f"{str(path)!r} is malformed")
         is_meant = (catalogue.provider, catalogue.base_url) == (provider, base_url)
-        return Kept(catalogue=catalogue) if is_meant else Kept()
+        return CachedCatalogue(catalogue=catalogue) if is_meant else CachedCatalogue()
 
     def write(self, catalogue: Catalogue) -> None:
         """Store a catalogue, replacing the earlier one.
@@ -114,10 +114,10 @@ LIMITS = ("context_window", "max_output")
 PRICES = ("input_price", "output_price", "cache_read_price", "cache_write_price")
 CAPABILITIES = ("tools", "images", "documents", "structured")
 
-_NOTHING = Listed(id="")
+_NOTHING = ListedModel(id="")
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
+class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about a model.
 
     Attributes:
@@ -138,11 +138,11 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     sources: Mapping[str, Source]
     in_table: bool
     table_date: str | None = None
-    listed: Listed | None = None
+    listed: ListedModel | None = None
     trained_window: int | None = None
 
 
-def listed_as(catalogue: Catalogue | None, name: str) -> Listed | None:
+def find_listed(catalogue: Catalogue | None, name: str) -> ListedModel | None:
     """Return the model of a catalogue by its id or another name, with or without the date of a snapshot."""
     if catalogue is None:
         return None
@@ -152,14 +152,14 @@ def listed_as(catalogue: Catalogue | None, name: str) -> Listed | None:
     return next((model for model in catalogue.models if canonical_name(model.id) == name), None)
 
 
-def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None = None) -> Known:
+def model_facts(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None = None) -> ModelFacts:
     """Return the facts about a model, given the catalogue of its provider; an unknown provider has any model."""
     kind = kind_of(settings, model.provider)
     expected = find_model(kind, model.name)
     account = account_of(settings, model.provider)
     is_vendors = kind == model.provider and getattr(account, "transport", "http") == "http"
     details = expected.details if is_vendors else _without_prices(expected.details)
-    listed = listed_as(catalogue, model.name)
+    listed = find_listed(catalogue, model.name)
     holder = getattr(settings, model.provider) if model.provider in PROVIDERS else account
     configured = None if holder is None else holder.models.get(model.name)
     values: dict[str, Any] = {}
@@ -182,14 +182,14 @@ def known_model(settings: LlmConfig, model: ModelId, catalogue: Catalogue | None
     if sources.get("cache_write_price") in {"config", "local"}:
         values["cache_write_long_price"] = values["cache_write_price"]
     trained = values.get("context_window")
-    held = _held_window(settings, model.provider)
+    held = _configured_window(settings, model.provider)
     is_held = held is not None and (trained is None or held < trained)
     if is_held:
         values["context_window"], sources["context_window"] = held, "config"
     if listed is not None and listed.shutdown:
         values["shutdown"] = listed.shutdown
     capabilities, reasoning = _abilities(expected.abilities, listed or _NOTHING, sources, in_table=expected.known)
-    return Known(
+    return ModelFacts(
         model=model,
         details=replace(details, provider=model.provider, id=model.name, **values),
         capabilities=capabilities,
@@ -208,16 +208,16 @@ def listed_abilities(settings: LlmConfig, model: ModelId, catalogue: Catalogue |
     A request may depend on them only if they are recorded in the log (`Parameters.abilities`).
     """
     kind = kind_of(settings, model.provider)
-    listed = listed_as(catalogue, model.name)
+    listed = find_listed(catalogue, model.name)
     if listed is None or kind not in KINDS or not vendor_of(kind).models.overrides:
         return {}
     expected = find_model(kind, model.name).abilities
-    said = _said(expected, listed)
+    said = _listed_differences(expected, listed)
     # The list's levels are used even if the table has the same: levels that servers map are not sent then.
     return {name: value for name, value in said.items() if name == "levels" or value != getattr(expected, name)}
 
 
-def _said(expected: Abilities, listed: Listed) -> JsonObject:
+def _listed_differences(expected: Abilities, listed: ListedModel) -> JsonObject:
     images: JsonObject = {} if listed.images is None else {"images": listed.images}
     if listed.thinks is False:
         return {**images, "thinking": "none", "thinks_by_default": False}
@@ -247,14 +247,14 @@ def _without_prices(details: ModelDetails) -> ModelDetails:
     )
 
 
-def _held_window(settings: LlmConfig, provider: str) -> int | None:
+def _configured_window(settings: LlmConfig, provider: str) -> int | None:
     """Return the context window that a server is configured with, however large that of its model is."""
     vendor = vendor_of(kind_of(settings, provider)) if provider in {*PROVIDERS, *settings.servers} else None
     return None if vendor is None or vendor.held_window is None else vendor.held_window(settings, provider)
 
 
 def _abilities(
-    abilities: Abilities, listed: Listed, sources: dict[str, Source], *, in_table: bool
+    abilities: Abilities, listed: ListedModel, sources: dict[str, Source], *, in_table: bool
 ) -> tuple[dict[str, bool], tuple[str, ...]]:
     """Return the abilities of the model and its levels of reasoning, and add their sources to `sources`."""
     otherwise: Source = "table" if in_table else "inferred"
@@ -267,7 +267,7 @@ def _abilities(
     return capabilities, _reasoning(abilities, listed)
 
 
-def _reasoning(abilities: Abilities, listed: Listed) -> tuple[str, ...]:
+def _reasoning(abilities: Abilities, listed: ListedModel) -> tuple[str, ...]:
     if listed.thinks is False:
         return ()
     if listed.levels:

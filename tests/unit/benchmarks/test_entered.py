@@ -23,7 +23,7 @@ def nothing_entered(report: Callable[[str], None]) -> set[Place]:
 
 
 def test_functions_methods_and_properties_of_every_module_are_known_and_nothing_private_or_imported() -> None:
-    assert {"estimate.estimate_tokens", "selection.least_loss", "breakdown.Breakdown.free"} <= PLACES.keys()
+    assert {"estimate.estimate_tokens", "budget.least_loss", "breakdown.Breakdown.free"} <= PLACES.keys()
     assert not any("._" in name for name in PLACES)
     assert len(set(PLACES.values())) == len(PLACES)
 
@@ -35,7 +35,7 @@ def test_what_is_called_is_entered_and_nothing_else() -> None:
 
     assert PLACES["budget.estimate_messages"] in watch.entered
     assert PLACES["estimate.estimate_tokens"] in watch.entered
-    assert PLACES["selection.least_loss"] not in watch.entered
+    assert PLACES["budget.least_loss"] not in watch.entered
 
 
 def test_commands_enter_what_they_need_and_the_rest_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 
-from jp.config.tools import SandboxConfig
+from jp.config.entries import SandboxConfig
 from jp.process.environment import scrubbed
-from jp.process.running import OutputLimits, ProcessLimits, Program, run
-from jp.process.sandbox.launching import in_force
+from jp.process.guardian import OutputLimits, ProcessLimits, Program, run
+from jp.process.sandbox.launcher import in_force
 from jp.process.sandbox.policy import Confinement, confinement_of
 
 _RUNS = 40

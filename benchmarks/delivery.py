@@ -19,8 +19,8 @@ from jp.app.recalled import LogAddresses
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.large_items import Saved, savings_of
 from jp.compaction.projection import newest_copy
+from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
-from jp.config.tools import ToolConfig
 from jp.context.estimate import estimate_tokens_of_bytes
 from jp.context.types import Call, Message, texts_of
 from jp.conversation.entries import (
@@ -38,9 +38,8 @@ from jp.conversation.entries import (
 from jp.conversation.resource import Block, Resource, ResourceBlock, TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.bounding import BOUND
 from jp.tool.context_tools import Version, short_diff
-from jp.tool.delivery import OrdinaryDelivery
+from jp.tool.delivery import BOUND, OrdinaryDelivery
 
 _ABSENT = "skipped: JP_TEST_DATA does not name a folder with recorded sessions"
 _MIB = 1024 * 1024

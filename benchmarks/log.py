@@ -23,8 +23,7 @@ from jp.conversation.entries import (
 from jp.conversation.resource import Resource, ResourceBlock
 from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.turn.request import RequestSettings, build_thread, digests_of
-from jp.workspace.listing import ConversationInfo
-from jp.workspace.metadata import Metadata
+from jp.workspace.listing import ConversationInfo, Metadata
 from jp.workspace.workspace import Workspace, create_workspace, find_workspace
 
 SHORT, LONG = 10, 100_000
@@ -110,7 +109,7 @@ def _open_project_render(workspace: Workspace, info: ConversationInfo) -> dict[s
     adapter = AnthropicAdapter(())
     request = adapter.render(thread)
     marks.append(time.perf_counter())
-    digests_of(adapter.sections(request), ())
+    digests_of(request.sections, ())
     marks.append(time.perf_counter())
     names = ("read", "project and load", "render", "digest")
     return {name: after - before for name, before, after in zip(names, marks, marks[1:], strict=False)}

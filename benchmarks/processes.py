@@ -139,7 +139,7 @@ def _environment(home: Path, url: str) -> dict[str, str]:
 
 
 def _make_conversations(root: Path) -> None:
-    from jp.workspace.metadata import Metadata
+    from jp.workspace.listing import Metadata
     from jp.workspace.workspace import create_workspace, find_workspace
 
     create_workspace(root, commit_conversations=False)

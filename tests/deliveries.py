@@ -16,8 +16,8 @@ from choices import Choices, choices
 from jp.app.recalled import LogAddresses
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import newest_copy
+from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
-from jp.config.tools import ToolConfig
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,

@@ -17,6 +17,7 @@ from jp.provider.base import (
     Finished,
     Part,
     Sections,
+    SentMessage,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallStart,
@@ -120,11 +121,8 @@ class ScriptedProvider:
 
     def render(self, thread: Thread) -> WireRequest:
         self.threads.append(thread)
-        return WireRequest(path="/", model=thread.model, body=msgspec.to_builtins(thread))
-
-    def sections(self, request: WireRequest) -> Sections:
-        events: list[object] = request.body["events"]
-        return Sections(tools=(), system=(), messages=tuple((msgspec.json.encode(event),) for event in events))
+        sections = Sections(messages=tuple(SentMessage((msgspec.json.encode(event),)) for event in thread.events))
+        return WireRequest(path="/", model=thread.model, body=msgspec.to_builtins(thread), sections=sections)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         return self.located

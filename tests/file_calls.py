@@ -8,8 +8,7 @@ from typing import Any
 
 import anyio
 
-from jp.config.direction import RunMode
-from jp.config.tools import AccessConfig, FileRuleConfig, ToolConfig
+from jp.config.entries import AccessConfig, FileRuleConfig, RunMode, ToolConfig
 from jp.conversation.entries import Question
 from jp.conversation.resource import TextBlock
 from jp.tool.base import Answer, NobodyToAsk, Tool, ToolInvocation, ToolOutput, Unanswered

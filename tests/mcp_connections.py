@@ -11,11 +11,10 @@ from typing import TypeVar
 
 import anyio
 
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.errors import JpError
-from jp.mcp.connection import Connection, Surroundings
-from jp.mcp.definitions import Listing
-from jp.mcp.forms import Elicitation, Filled
+from jp.mcp.connection import Connection, ServerContext
+from jp.mcp.definitions import Elicitation, FormAnswer, Listing
 from jp.mcp.session import Call
 
 T = TypeVar("T")
@@ -58,7 +57,7 @@ async def connected(
 ) -> AsyncGenerator[tuple[Connection, Heard]]:
     """A connection that has begun."""
     heard = Heard()
-    around = Surroundings(directory=directory, cwd=Path.cwd(), environment=environment)
+    around = ServerContext(directory=directory, cwd=Path.cwd(), environment=environment)
     connection = Connection("s", config, around, heard)
     with anyio.fail_after(PATIENCE):
         connection.begin()
@@ -81,16 +80,16 @@ def with_server(
     return anyio.run(run)
 
 
-async def _declines(elicitation: Elicitation) -> Filled:
+async def _declines(elicitation: Elicitation) -> FormAnswer:
     del elicitation
-    return Filled(action="decline")
+    return FormAnswer(action="decline")
 
 
 def calling(
     tool: str,
     *,
     progress: Callable[[str], None] = lambda _: None,
-    elicit: Callable[[Elicitation], Awaitable[Filled]] = _declines,
+    elicit: Callable[[Elicitation], Awaitable[FormAnswer]] = _declines,
     **arguments: object,
 ) -> Call:
     """A call of a tool."""

@@ -13,7 +13,7 @@ import openai_wire
 from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
-from jp.provider.base import Part, Sections, WireRequest
+from jp.provider.base import Part, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.registry import create_adapter
 from loopback import JSON, Received, Reply, sse
@@ -231,9 +231,6 @@ class CheckedProvider:
 
     def render(self, thread: Thread) -> WireRequest:
         return self._adapter.render(thread)
-
-    def sections(self, request: WireRequest) -> Sections:
-        return self._adapter.sections(request)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         return self._adapter.locate_rejected(thread, error)

@@ -8,7 +8,7 @@ from typing import Any
 
 from doubles import FakeClock, MemoryRecorder, Screen
 from jp.compaction.status_lines import StatusLines
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.conversation.entries import ChatRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jp.process.sandbox.launching import in_force, mechanism_for
-from jp.process.sandbox.mechanisms import Bubblewrap, Landlock, Limits, Mechanism
-from jp.process.sandbox.policy import Confinement
+from jp.process.sandbox.launcher import in_force, mechanism_for
+from jp.process.sandbox.policy import Bubblewrap, Confinement, Landlock, Limits, Mechanism
 
 _ELSEWHERE = str(Path(__file__).parent / "nowhere")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from jp.conversation.codec import decode
-from jp.conversation.entries import AnyEntry
+from jp.conversation.entries import AnyEntry, decode
 from running import home_beside
 
 ECHO = """

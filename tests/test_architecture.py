@@ -65,9 +65,7 @@ SMALL_MODULES = {
     "provider.llamacpp.vendor": "a vendor",
     "provider.openrouter.vendor": "a vendor",
     "provider.script.vendor": "a vendor",
-    "tool.builtin": "the list of built-in tools",
     "tool.web_fetch": "a tool",
-    "workspace.moving": "imported when a conversation changes its place",
 }
 """Modules of fewer lines with a single importer, each with the reason why it is one."""
 
@@ -229,7 +227,7 @@ VENDOR_NAMES_ELSEWHERE = {
     "cli/command_line/help.py": "the example of first use",
     "cli/keys.py": "the example of an argument",
     "app/query/wiring.py": "the example in a hint",
-    "config/accounts.py": "the settings of the vendors' accounts",
+    "config/entries.py": "the settings of the vendors' accounts",
     "config/model.py": "a field for the account of each vendor",
     "process/sandbox/policy.py": "directories in which other programs keep credentials",
     "provider/models.py": "what a cloud puts before a model's name",

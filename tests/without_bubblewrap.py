@@ -23,9 +23,9 @@ def _none(root: str, path: str) -> Iterator[str]:
 
 if __name__ == "__main__":
     from jp.__main__ import main
-    from jp.process.sandbox import landlock, launching
+    from jp.process.sandbox import landlock, launcher
 
-    setattr(launching, SEARCH, _none)
+    setattr(launcher, SEARCH, _none)
     if os.environ.get("JP_TEST_LANDLOCK") == "0":
         landlock.offered_version = lambda: 0
     main()

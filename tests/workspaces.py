@@ -17,10 +17,9 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.resource import BinaryContent, Resource, ResourceBlock, StoredContent, TextBlock, content_of
-from jp.workspace.listing import ConversationInfo
+from jp.workspace.files import Stamps
+from jp.workspace.listing import ConversationInfo, Metadata
 from jp.workspace.log import Log
-from jp.workspace.metadata import Metadata
-from jp.workspace.stamp import Stamps
 from jp.workspace.workspace import Workspace, create_workspace, find_workspace
 
 START = 1_766_000_000_000

@@ -96,7 +96,7 @@ class _FiledLog(LogWriter):
 
 def write_session(root: Path, user_data: Path, messages: Transcript) -> None:
     """Write `messages` as a new conversation of the workspace at `root`."""
-    from jp.workspace.metadata import Metadata
+    from jp.workspace.listing import Metadata
     from jp.workspace.workspace import find_workspace
 
     workspace = find_workspace(root, user_data=user_data)

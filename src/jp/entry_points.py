@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from jp.reading import read_beginning
+from jp.file_access import read_beginning
 
 _LARGEST = 16 * 1024 * 1024
 

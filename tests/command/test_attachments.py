@@ -141,7 +141,7 @@ def test_a_path_that_is_typed_wins_over_what_was_excluded_before(tmp_path: Path)
         ["src/a.py"],
         [],
     ]
-    assert both.stderr == "note: 'src/b.py' attaches nothing: '!b.py' leaves it out\n"
+    assert both.stderr == "note: 'src/b.py' attaches nothing: '!b.py' excludes it\n"
 
 
 # What is not there
@@ -256,7 +256,7 @@ def test_the_list_says_what_has_changed_since_it_was_sent(tmp_path: Path) -> Non
         "sent  turn 1, 17 B, 4 tokens  file:same.txt",
         "changed  turn 0, 18 B, 4 tokens  file:other.txt",
         "missing  turn 0, 17 B, 4 tokens  file:gone.txt  (there is no file 'file:gone.txt')",
-        "excluded  file:kept-out.txt  ('!file:**/kept-out.txt' left it out)",
+        "excluded  file:kept-out.txt  ('!file:**/kept-out.txt' excludes it)",
         "excluded  !file:**/kept-out.txt",
         "changed  turn 0, 3 resources, 36 B, 9 tokens, 1 changed, 1 added, 1 removed  file:d",
         "sent  turn 0, 74 B, 18 tokens, not checked  cmd://echo?arg=hi",
@@ -423,7 +423,7 @@ def test_what_is_declared_and_not_there_is_said(tmp_path: Path) -> None:
         f"note: there is no file 'A.TXT' {fails} Did you mean 'a.txt'?",
         f"note: there is no file 'nosuch.txt' {fails} '.' has nothing called 'nosuch.txt'.",
         f"note: '*.rs' matches no file {fails} {globs}",
-        "note: 'sub' attaches nothing: '!file:**/b.txt' leaves it out",
+        "note: 'sub' attaches nothing: '!file:**/b.txt' excludes it",
         "note: 'a.txt' was read in turn 0 and is not read again; `jp query --attach` does that",
         f"note: 'jp-c9': there is no conversation 'jp-c9' here {fails} {conversations}",
     ]

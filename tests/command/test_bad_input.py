@@ -127,7 +127,7 @@ def test_what_may_not_be_read_is_said(tmp_path: Path) -> None:
 
     check_failure(alone, 10, "cannot read 'secret.txt': Permission denied")
     assert among_others.code == 0
-    assert "left out 'secret.txt': Permission denied" in among_others.stderr
+    assert "skipped 'secret.txt': Permission denied" in among_others.stderr
     check_failure(config, 3, "config.toml' cannot be read: Permission denied")
 
 

@@ -45,8 +45,8 @@ def test_a_pull_request_of_the_git_remote_is_attached(work: Path, server: Loopba
 
     assert (result.code, result.stdout) == (0, "You said: review it\n")
     assert result.stderr.splitlines() == [
-        "note: 'gh:pull/1': left out 1 comment on lines that have changed since; '?include_outdated' keeps them",
-        "note: 'gh:pull/1': left out 'uv.lock' (7 lines): lock files are, without 'no_defaults'",
+        "note: 'gh:pull/1': skipped 1 comment on lines that have changed since; '?include_outdated' keeps them",
+        "note: 'gh:pull/1': skipped 'uv.lock' (7 lines): lock files are, without 'no_defaults'",
     ]
     request = next(entry for entry in only_log(work) if isinstance(entry, ChatRequest))
     assert request.attachments == ("gh:own/repo/pull/1",)
@@ -108,7 +108,7 @@ def test_a_failure_comes_before_anything_is_written_and_never_shows_the_token(wo
 
     check_failure(missing, 10, "GitHub has no pull request own/repo#7, or it is private", "the token of GITHUB_TOKEN")
     check_failure(malformed, 10, "'gh:commit/7' names neither a pull request nor an issue")
-    check_failure(unsendable, 10, "GITHUB_TOKEN holds characters that no token has")
+    check_failure(unsendable, 10, "GITHUB_TOKEN has characters that are not valid in a token")
     assert json_error(as_data)["exit_code"] == 10
     assert TOKEN not in missing.stderr + verbose.stderr + as_data.stderr
     assert logs(work) == []
@@ -128,4 +128,6 @@ def test_a_workspace_without_a_remote_says_how_to_name_the_repository(tmp_path: 
 
     result = jp(root, server, "query", "-a", "gh:pull/1", "x")
 
-    check_failure(result, 10, "'gh:pull/1' names no repository, and git knows none", "gh:OWNER/REPOSITORY/pull/NUMBER")
+    check_failure(
+        result, 10, "'gh:pull/1' names no repository, and git has no remote", "gh:OWNER/REPOSITORY/pull/NUMBER"
+    )

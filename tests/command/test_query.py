@@ -8,7 +8,7 @@ import pytest
 
 from doubles import kinds, messages
 from forked import prepare, run_jp
-from jp.attachment.files.expansion import MAX_FILES
+from jp.attachment.file_walk import MAX_FILES
 from jp.conversation.entries import ChatRequest, ConfigDelta, RequestContext
 from stage import ECHO, copied, entries_of, logs, make_workspace, only_log
 
@@ -307,7 +307,7 @@ def test_a_directory_of_ten_thousand_files_is_refused(tmp_path: Path) -> None:
     result = run_jp("query", "--attach", "many", "--yes", "hi", cwd=tmp_path)
 
     assert result.code == 10
-    assert f"'many' stands for more than {MAX_FILES:,} files" in result.stderr
+    assert f"'many' matches more than {MAX_FILES:,} files" in result.stderr
 
 
 def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_a_repositorys_glob_leaves_links_out(root: Path) -> None:
     result = run_jp("query", "--id", "last", "two", cwd=root)
 
     assert result.code == 0
-    assert "left out 'link': a link that leads outside" in result.stderr
+    assert "skipped 'link': a link to a target outside" in result.stderr
     assert [resource.name for resource in last_entries(root, ChatRequest)[-1].resources] == ["a.txt"]
 
 

@@ -17,12 +17,11 @@ import anyio
 import pytest
 
 from foreign_server import PYTHON, ROOT
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.conversation.entries import ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import Block, ImageBlock, ResourceBlock, ResourceLink, TextBlock
 from jp.mcp.connection import Connection
-from jp.mcp.definitions import RefusalError, ServerError
-from jp.mcp.forms import Elicitation, Filled, Form, Page
+from jp.mcp.definitions import Elicitation, Form, FormAnswer, RefusalError, ServerError, UrlRequest
 from mcp_connections import Heard, calling, with_server
 from mcp_server import PNG
 from running import home_beside, run_jp
@@ -157,10 +156,10 @@ def test_a_server_asks_tells_how_far_it_is_and_refuses(tmp_path: Path) -> None:
     shown: list[str] = []
     asked: list[Elicitation] = []
 
-    async def elicit(elicitation: Elicitation) -> Filled:
+    async def elicit(elicitation: Elicitation) -> FormAnswer:
         asked.append(elicitation)
         is_form = isinstance(elicitation, Form)
-        return Filled(action="accept", values={"name": "Ada"}) if is_form else Filled(action="decline")
+        return FormAnswer(action="accept", values={"name": "Ada"}) if is_form else FormAnswer(action="decline")
 
     async def work(connection: Connection, _: Heard) -> None:
         await connection.call(calling("trigger-long-running-operation", progress=shown.append, duration=0.2, steps=2))
@@ -174,7 +173,7 @@ def test_a_server_asks_tells_how_far_it_is_and_refuses(tmp_path: Path) -> None:
     with_server(work, tmp_path, node_server("server-everything", "stdio"))
 
     assert shown == ["1 of 2", "2 of 2"]
-    assert [type(elicitation) for elicitation in asked] == [Form, Page]
+    assert [type(elicitation) for elicitation in asked] == [Form, UrlRequest]
 
 
 def test_a_server_that_is_killed_in_mid_call_fails_that_call_and_the_next(tmp_path: Path) -> None:

@@ -26,11 +26,12 @@ from disk_faults import Fault, failing_disk, killed_after, killed_before, killed
 from jp.conversation.entries import ChatRequest, ToolCallRequest, ToolCallResponse, TurnStart
 from jp.conversation.resource import Resource
 from jp.errors import JpError
-from jp.workspace import conversion, lifecycle
+from jp.workspace import lifecycle
+from jp.workspace import log as conversion
+from jp.workspace.files import SYSTEM
 from jp.workspace.importing import find_sources, import_conversations, read_source
-from jp.workspace.metadata import Metadata
+from jp.workspace.listing import Metadata
 from jp.workspace.session import SessionKey, session_key
-from jp.workspace.stamp import SYSTEM
 from jp.workspace.trust import accept_owners
 from jp.workspace.workspace import Workspace, find_workspace
 from originals import BASE, current, write_original

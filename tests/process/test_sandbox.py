@@ -25,7 +25,7 @@ import unprivileged
 import without_bubblewrap
 from forked import Started, run_jp, start_jp
 from jp.conversation.entries import ToolCallResponse
-from jp.process.sandbox.launching import confined
+from jp.process.sandbox.launcher import confined
 from jp.process.sandbox.policy import Confinement
 from mcp_connections import SERVER
 from running import Result, home_beside

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.mcp.definitions import Listing, ListingCache, ServerTool, fingerprint
 from loopback import Loopback, Reply
 from running import TIMEOUT_SECS, home_beside, isolated_environment, run_jp
@@ -100,7 +100,7 @@ NOT_BEFORE_THE_REQUEST = {
     "jp.render.status_line",
     "jp.render.tool_calls",
     "jp.turn.prompt_size",
-    "jp.workspace.ephemeral",
+    "jp.workspace.retention",
     "keyring",
     "markdown_it",
     "openai",
@@ -331,7 +331,7 @@ def test_a_query_that_attaches_files_imports_nothing_for_other_sources(commands:
 
     modules = set(commands.imported(ENTRY, "query", "--new", "--attach", "a.txt", "hello", cwd=cwd))
 
-    assert "jp.attachment.files.handler" in modules
+    assert "jp.attachment.files" in modules
     assert modules & {"bs4", "markdownify", "httpx2"} == set()
     assert {name for name in modules if name.startswith(("jp.attachment.web", "jp.attachment.command"))} == set()
-    assert modules & {"jp.attachment.web.handler", "jp.attachment.web.fetching", "jp.process.running"} == set()
+    assert modules & {"jp.attachment.web", "jp.attachment.web_client", "jp.process.guardian"} == set()

@@ -12,7 +12,7 @@ import pytest
 
 from jp.conversation.entries import ChatRequest, Header, ToolCallRequest, ToolCallResponse, TurnStart
 from jp.conversation.thread import carriers_in
-from jp.workspace.metadata import Metadata
+from jp.workspace.listing import Metadata
 from jp.workspace.session import SessionKey
 from jp.workspace.workspace import Workspace, find_workspace
 from originals import ID as ORIGINAL

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from anthropic_oracle import assert_accepted
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
-from jp.provider.anthropic.request import render, sections
+from jp.provider.anthropic.request import render
 from jp.provider.base import WireRequest
 from jp.provider.models import known_names
 from threads import Vendor, rendered_by, requests_by, threads
@@ -97,7 +97,7 @@ def test_a_longer_thread_begins_with_the_blocks_of_a_shorter_one(grown: list[Thr
     grown = [replace(thread, parameters=replace(thread.parameters, tool_choice="auto")) for thread in grown]
     before: list[bytes] = []
     for request in requests_by(render, grown):
-        found = sections(request)
+        found = request.sections
         blocks = [message[0] + block for message in found.messages for block in message[1:]]
         whole = [*found.tools, *found.system, *blocks]
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from jp.attachment.base import AttachmentError
 from jp.attachment.command import CommandLine, parse_command
-from jp.attachment.media import UnsupportedMedia
-from jp.attachment.web.address import RedirectError, parse_address, redirected
-from jp.attachment.web.content import BoundError, Unpacker, interpret, parse_content_type
-from jp.attachment.web.page import PageTooLongError, read_page
+from jp.attachment.media import BoundError, Unpacker, UnsupportedMedia, interpret, parse_content_type
+from jp.attachment.web_address import RedirectError, parse_address, redirected
+from jp.attachment.web_page import PageTooLongError, read_page
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]) | st.just("\udcff"), max_size=8)
 PARTS = st.text("aZ0.-_~%/:@?#&=+!'()[]{}<>\\ \"\n\u00fc\u212b", max_size=12)

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from jp.attachment.base import AttachmentError, ResolveContext
-from jp.attachment.files.paths import decode, encode
-from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.resolution import plan_resolution, resolve_all
+from jp.attachment.base import AttachmentError, ResolveContext, encode
+from jp.attachment.file_paths import decode
+from jp.attachment.registry import AttachmentRegistry, plan_resolution, resolve_all
 from jp.conversation.resource import Resource
 
 # Characters that paths, URIs, globs and Unicode give a meaning, and some that they do not.

@@ -39,7 +39,7 @@ def test_a_longer_thread_begins_with_the_messages_of_a_shorter_one(name: str, da
     ]
     before: list[bytes] = []
     for request in requests_by(ADAPTERS[name].render, grown):
-        found = ADAPTERS[name].sections(request)
+        found = request.sections
         blocks = [message[0] + block for message in found.messages for block in message[1:]]
         whole = [*found.tools, *found.system, *blocks]
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from chat_oracle import assert_accepted
 from choices import Choices, choices
-from jp.config.accounts import OpenrouterConfig, ServerConfig
+from jp.config.entries import OpenrouterConfig, ServerConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
 from jp.provider.base import WireRequest
@@ -136,7 +136,7 @@ def test_a_longer_thread_begins_with_the_parts_of_a_shorter_one(case: Case) -> N
     grown = [replace(thread, parameters=replace(thread.parameters, tool_choice="auto")) for thread in grown]
     before: list[bytes] = []
     for request in requests_by(adapter.render, grown):
-        found = adapter.sections(request)
+        found = request.sections
         parts = [message[0] + part for message in found.messages for part in message[1:]]
         whole = [*found.tools, *found.system, *parts]
 

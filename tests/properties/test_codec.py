@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streams
-from jp.conversation.codec import MalformedEntryError, decode, encode
-from jp.conversation.entries import AnyEntry, ChatRequest, Unknown
+from jp.conversation.entries import AnyEntry, ChatRequest, MalformedEntryError, Unknown, decode, encode
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -24,9 +24,8 @@ from jp.compaction.overlays import (
 from jp.compaction.planning import Planner, PolicyWish
 from jp.compaction.projection import Kept, project
 from jp.compaction.transcript import transcript_of
-from jp.config.tools import ToolCompactionConfig, ToolConfig
+from jp.config.entries import ToolCompactionConfig, ToolConfig
 from jp.context.budget import estimate_messages
-from jp.conversation.codec import decode, encode
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -36,6 +35,8 @@ from jp.conversation.entries import (
     SummaryPolicy,
     ToolCallPolicy,
     TurnStart,
+    decode,
+    encode,
 )
 from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, content_of
 from jp.conversation.thread import AssistantReasoning, ToolResult

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from choices import Choices, accepted
 from jp.config.assignment import node_at, read_partial
 from jp.config.explain import Explanation, as_toml, explain
-from jp.config.keys import KeyPath, key_text, parse_key
 from jp.config.layers import (
     DEFAULT,
     Change,
@@ -32,8 +31,8 @@ from jp.config.layers import (
     resolve,
 )
 from jp.config.positions import place_of, positions
-from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table
-from jp.config.stored import KEPT, conversation_layers, delta, frozen
+from jp.config.schema import APP, Free, Items, KeyPath, MergedText, Names, Node, Scalar, Table, key_text, parse_key
+from jp.config.sources import KEPT, conversation_layers, delta, frozen
 from jp.config.toml import UnwritableError, formatted, rewritten, toml_key, toml_value
 
 Raw = dict[str, Any]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from choices import choices
 from file_calls import invocation
-from jp.tool.files.edits import Edit
+from jp.tool.files.changes import Edit
 from jp.tool.files.write_tools import ModifyFile, TextForm, taken_apart
 from plain_names import PlainNames
 

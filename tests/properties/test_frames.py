@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jp.conversation.entries import JsonObject
-from jp.conversation.frames import in_one_line, mark_of
-from jp.conversation.resource import Resource, ResourceBlock, TextBlock
+from jp.conversation.resource import Resource, ResourceBlock, TextBlock, in_one_line, mark_of
 from jp.conversation.thread import Thread, UserResource, UserText
 from jp.provider.cerebras.request import CerebrasAdapter
 from jp.provider.google.vendor import GoogleAdapter

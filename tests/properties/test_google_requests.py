@@ -22,7 +22,7 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.provider.base import Part, WireRequest
-from jp.provider.google.request import UNSIGNED, render, sections
+from jp.provider.google.request import UNSIGNED, render
 from jp.provider.google.response import GoogleDecoder
 from jp.provider.models import is_made_by, known_names
 from jp.provider.reader import Reader
@@ -98,7 +98,7 @@ def test_only_signatures_of_the_same_model_are_sent(grown: list[Thread]) -> None
 def test_a_longer_thread_begins_with_the_parts_of_a_shorter_one(grown: list[Thread]) -> None:
     before: list[bytes] = []
     for request in requests_by(render, grown):
-        found = sections(request)
+        found = request.sections
         parts = [content[0] + part for content in found.messages for part in content[1:]]
         whole = [*found.tools, *found.system, *parts]
 

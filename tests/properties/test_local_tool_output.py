@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from jp.conversation.entries import Question
 from jp.conversation.resource import ImageBlock, ResourceBlock, TextBlock
-from jp.tool.local.execution import Returned, read_output
+from jp.tool.execution import Returned, read_output
 
 TEXT = st.sampled_from(["", "a", "YQ==", "a:b", "image/png"])
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.mcp import bounds
-from jp.mcp.bounds import TooManyValuesError, ValueMeter
+from jp.mcp import transport
+from jp.mcp.transport import TooManyValuesError, ValueMeter
 
 VALUES = st.recursive(
     st.none() | st.integers(-9, 9) | st.text('ab"\\[{,\n\u00e9', max_size=6),
@@ -40,12 +40,12 @@ def test_values_are_counted_wherever_the_text_is_cut(value: Any, data: st.DataOb
     count = marks(value)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bounds, "MOST_VALUES", count)
+        patch.setattr(transport, "MOST_VALUES", count)
         meter = ValueMeter()
         for _ in range(2):
             feed(meter, pieces)
             meter.reset()
         if count:
-            patch.setattr(bounds, "MOST_VALUES", count - 1)
+            patch.setattr(transport, "MOST_VALUES", count - 1)
             with pytest.raises(TooManyValuesError):
                 feed(meter, pieces)

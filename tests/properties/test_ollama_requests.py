@@ -10,8 +10,8 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from jp.conversation.thread import Thread
-from jp.provider.base import WireRequest
-from jp.provider.ollama.request import Server, render, sections
+from jp.provider.base import SentMessage, WireRequest
+from jp.provider.ollama.request import Server, render
 from ollama_oracle import assert_accepted
 from threads import Vendor, rendered_by, requests_by, threads
 
@@ -53,9 +53,9 @@ def test_nobody_says_nothing_and_no_two_answers_follow_each_other(grown: list[Th
 def test_a_longer_thread_begins_with_the_messages_of_a_shorter_one(grown: list[Thread]) -> None:
     # A plea for a tool belongs to one request only, and is a change of parameters.
     grown = [replace(thread, parameters=replace(thread.parameters, tool_choice="auto")) for thread in grown]
-    before: list[bytes | tuple[bytes, ...]] = []
+    before: list[bytes | SentMessage] = []
     for request in requests_by(partial(render, server=SERVER), grown):
-        found = sections(request)
+        found = request.sections
         whole = [*found.tools, *found.system, *found.messages]
 
         assert whole[: len(before)] == before

@@ -17,8 +17,16 @@ import google_wire
 import openai_wire
 from jp.compaction.status_lines import StatusLines
 from jp.config.model import LlmConfig
-from jp.conversation.codec import decode, encode
-from jp.conversation.entries import AnyEntry, ChatRequest, JsonObject, ToolCallRequest, ToolCallResponse, TurnStart
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    JsonObject,
+    ToolCallRequest,
+    ToolCallResponse,
+    TurnStart,
+    decode,
+    encode,
+)
 from jp.conversation.original import convert
 from jp.conversation.resource import TextBlock
 from jp.provider.base import Part, WireRequest

@@ -11,7 +11,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantData, AssistantReasoning, AssistantText, Thread
 from jp.provider.base import WireRequest
 from jp.provider.models import known_names
-from jp.provider.openai.request import render, sections
+from jp.provider.openai.request import render
 from openai_oracle import assert_accepted
 from threads import Vendor, grown_threads, rendered_by, requests_by
 
@@ -127,7 +127,7 @@ def test_every_request_is_one_that_the_sdk_has_types_for(grown: list[Thread]) ->
 def test_a_longer_thread_begins_with_the_items_of_a_shorter_one(grown: list[Thread]) -> None:
     before: list[bytes] = []
     for request in requests_by(render, grown):
-        found = sections(request)
+        found = request.sections
         blocks = [message[0] + block for message in found.messages for block in message[1:]]
         whole = [*found.tools, *found.system, *blocks]
 

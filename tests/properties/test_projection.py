@@ -12,7 +12,6 @@ from msgspec.structs import replace
 import streams
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import GrowingView, Kept, Projection, Summarised, project
-from jp.conversation.codec import encode
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -23,6 +22,7 @@ from jp.conversation.entries import (
     ToolCallRequest,
     ToolCallResponse,
     TurnStart,
+    encode,
 )
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock, checksum
 from jp.conversation.thread import (

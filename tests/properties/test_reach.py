@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from jp.attachment.web.address import ANYWHERE, OWN_NETWORK, PUBLIC, zone_of
+from jp.attachment.web_address import ANYWHERE, OWN_NETWORK, PUBLIC, zone_of
 
 EDGES = st.sampled_from([
     0x00000000, 0x01010101, 0x0A000000, 0x0AFFFFFF, 0x64400000, 0x647FFFFF, 0x7F000001, 0x7FFFFFFF, 0xA9FE0000,

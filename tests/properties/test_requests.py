@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import sys
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.json import encode
 from msgspec.structs import replace
 
 import streams
 from anthropic_oracle import assert_accepted
 from jp.compaction.fact_lines import FactLines
+from jp.config.model import LlmConfig
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -23,12 +28,18 @@ from jp.conversation.entries import (
     Digests,
     RequestContext,
     Revert,
+    ToolCallRequest,
+    ToolCallResponse,
     TurnStart,
 )
-from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, content_of
-from jp.conversation.thread import AssistantReasoning, Parameters
+from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, TextBlock, content_of
+from jp.conversation.thread import AssistantReasoning, Parameters, ToolDefinition
 from jp.provider.anthropic.vendor import AnthropicAdapter
-from jp.turn.request import RequestSettings, build_thread, digests_of
+from jp.provider.errors import ProviderError
+from jp.provider.http import Adapter
+from jp.provider.registry import create_adapter
+from jp.turn.prompt_size import prompt_size
+from jp.turn.request import RequestSettings, ThreadBuilder, build_thread, digests_of
 
 C = TypeVar("C", bound=Carrier)
 
@@ -64,7 +75,7 @@ def settings_with(cache: str) -> RequestSettings:
 
 def blocks_of(entries: tuple[AnyEntry, ...], *, continuing: bool, cache: str = "short") -> list[bytes]:
     thread = build_thread(entries, settings_with(cache), loader=Blobs(), stand_ins=FactLines(), continuing=continuing)
-    sections = ADAPTER.sections(ADAPTER.render(thread))
+    sections = ADAPTER.render(thread).sections
     return [*sections.tools, *sections.system, *(block for message in sections.messages for block in message)]
 
 
@@ -104,7 +115,7 @@ def test_the_digests_of_a_log_say_what_was_kept_of_the_request_before(story: str
         thread = build_thread(
             entries, settings_with("short"), loader=Blobs(), stand_ins=FactLines(), continuing=request.continuing
         )
-        sections = ADAPTER.sections(ADAPTER.render(thread))
+        sections = ADAPTER.render(thread).sections
         digests: Digests = digests_of(sections, known)
         whole = known[: digests.kept] + digests.messages
         assert whole == digests_of(sections, ()).messages
@@ -134,3 +145,63 @@ def test_what_was_rejected_is_sent_as_text_and_the_request_is_one_that_the_provi
     reasoning = [event for event in thread.events if isinstance(event, AssistantReasoning)]
     assert [event.origin for event in reasoning if event.origin in chosen and event.metadata is not None] == []
     assert_accepted(ADAPTER.render(thread).body)
+
+
+MODELS = {
+    "anthropic": "claude-sonnet-4-5",
+    "cerebras": "gpt-oss-120b",
+    "google": "gemini-3.8-flash",
+    "ollama": "qwen3:8b",
+    "openai": "gpt-5.6",
+    "openrouter": "anthropic/claude-sonnet-4.5",
+}
+TOOL = ToolDefinition(name="run", description="Run.", parameters={"type": "object"})
+
+
+def sent(adapter: Adapter, threads: ThreadBuilder, entries: Sequence[AnyEntry], number: int) -> object:
+    """Return everything that goes out for a log, and what is recorded and estimated of it."""
+    parameters = Parameters(tool_choice="required" if number % 5 == 0 else "auto")
+    settings = RequestSettings(
+        provider=adapter.id, model=MODELS[adapter.id], renderer=1, tools=(TOOL,), parameters=parameters
+    )
+    try:
+        request = adapter.render(threads.build(entries, settings, continuing=number % 2 == 1))
+    except ProviderError as error:
+        return error.message
+    return encode(request.body), request, digests_of(request.sections, ()), prompt_size(request.sections)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@settings(max_examples=max(40, settings().max_examples))
+@given(entries=streams.any_streams(), additions=st.lists(st.integers(0, 12), max_size=30))
+def test_requests_of_a_log_that_grows_are_those_of_a_new_process(
+    kind: str, entries: tuple[AnyEntry, ...], additions: list[int]
+) -> None:
+    adapter, threads, known = create_adapter(LlmConfig(), kind, kind=kind), ThreadBuilder(Blobs(), FactLines()), 0
+
+    for added in (*additions, len(entries)):
+        known = min(known + added, len(entries))
+        part = entries[:known]
+        new = create_adapter(LlmConfig(), kind, kind=kind)
+        assert sent(adapter, threads, part, added) == sent(new, ThreadBuilder(Blobs(), FactLines()), part, added)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MODELS if kind != "ollama"])
+def test_a_cycle_renders_what_it_adds(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter, threads = create_adapter(LlmConfig(), kind, kind=kind), ThreadBuilder(Blobs(), FactLines())
+    entries: list[AnyEntry] = [TurnStart(id="t"), ChatRequest(id="q", content="Go.")]
+    counts: list[int] = []
+
+    for cycle in range(60):
+        calls: list[object] = []
+        sys.setprofile(lambda frame, event, _, calls=calls: calls.append(frame) if event == "call" else None)
+        try:
+            sent(adapter, threads, entries, 2)
+        finally:
+            sys.setprofile(None)
+        counts.append(len(calls))
+        call = ToolCallRequest(id=f"c{cycle}", call_id=f"c{cycle}", name="run", arguments={"n": cycle})
+        end = CycleEnd(id=f"e{cycle}", attempt=1, finish="tools")
+        entries += [call, end, ToolCallResponse(id=f"r{cycle}", request=call.id, content=(TextBlock(text="ok"),))]
+
+    assert max(counts[50:]) <= 1.1 * max(counts[8:18])

@@ -8,8 +8,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.config.direction import RunMode
-from jp.config.tools import RuleConfig, ToolConfig
+from jp.config.entries import RuleConfig, RunMode, ToolConfig
 from jp.tool.rules import Paths, glob_regex, run_mode
 
 NAMES = ("src", "docs", "keys", "a", "b.py")

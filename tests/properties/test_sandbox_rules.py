@@ -10,8 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from choices import Choices
-from jp.process.sandbox.mechanisms import bwrap_words, readable_parts, seatbelt_profile
-from jp.process.sandbox.policy import Access, Confinement, Disk, Kind, Rules, access_of, is_below, rules_of
+from jp.process.sandbox.policy import (
+    Access,
+    Confinement,
+    Disk,
+    Kind,
+    Rules,
+    access_of,
+    bwrap_words,
+    is_below,
+    readable_parts,
+    rules_of,
+    seatbelt_profile,
+)
 
 NAMES = (
     ".git",

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvider, Step
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.overlays import forked_stream
-from jp.conversation.codec import decode, encode
-from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Revert, TurnStart
+from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Revert, TurnStart, decode, encode
 from jp.conversation.forking import TurnRange
 from jp.conversation.thread import Parameters
 from jp.provider.base import (
@@ -132,7 +131,7 @@ def rebuilt(entries: Sequence[AnyEntry]) -> list[tuple[int, WireRequest]]:
     requests: list[tuple[int, WireRequest]] = []
     for sent in sent_requests(read):
         request = provider.render(thread_of(sent, read, loader=InlineLoader(), stand_ins=FactLines()))
-        assert digests_of(provider.sections(request), ()) == sent.digests
+        assert digests_of(request.sections, ()) == sent.digests
         requests.append((sent.turn, request))
     return requests
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.conversation.codec import encode
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -20,12 +19,13 @@ from jp.conversation.entries import (
     ToolCallRequest,
     ToolCallResponse,
     TurnStart,
+    encode,
 )
 from jp.conversation.resource import ImageBlock, Payload, Resource, ResourceBlock, TextBlock
 from jp.conversation.thread import map_carriers
 from jp.workspace.blobs import DiskBlobs
+from jp.workspace.files import Stamps
 from jp.workspace.log import Log, open_log
-from jp.workspace.stamp import Stamps
 from jp.workspace.store import parse_log, read_stream
 from streams import any_streams, streams
 from workspaces import START, fixed_stamps

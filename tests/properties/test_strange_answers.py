@@ -14,8 +14,7 @@ import anthropic_wire
 import chat_wire
 import google_wire
 import openai_wire
-from jp.conversation.codec import encode
-from jp.conversation.entries import JsonObject
+from jp.conversation.entries import JsonObject, encode
 from jp.provider.anthropic.response import AnthropicDecoder
 from jp.provider.base import (
     BlockEnd,
@@ -25,6 +24,7 @@ from jp.provider.base import (
     KeepAlive,
     Part,
     ResponseDecoder,
+    Sections,
     ToolCallStart,
     UsageReport,
     WireRequest,
@@ -67,7 +67,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def _request(body: JsonObject) -> WireRequest:
-    return WireRequest(path="/", model="m", body=body)
+    return WireRequest(path="/", model="m", body=body, sections=Sections())
 
 
 def _chat() -> list[JsonObject]:

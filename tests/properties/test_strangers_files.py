@@ -17,12 +17,10 @@ from hypothesis import given
 
 from choices import Choices, accepted, choices
 from jp.config.assignment import read_partial
-from jp.config.direction import Direction, RunMode
-from jp.config.keys import KeyPath, key_text
+from jp.config.entries import Direction, RunMode, ToolConfig
 from jp.config.layers import Layer, LayerKind, Origin, Resolved, resolve
 from jp.config.model import AppConfig
-from jp.config.schema import APP, Free, Items, MergedText, Names, Node, Scalar, Table, known_keys
-from jp.config.tools import ToolConfig
+from jp.config.schema import APP, Free, Items, KeyPath, MergedText, Names, Node, Scalar, Table, key_text, known_keys
 from jp.config.trust import field_in, resolve_trusted, without_lapsing
 from jp.errors import ConfigurationError
 from jp.mcp.definitions import Listing, ServerTool
@@ -309,7 +307,7 @@ def test_every_setting_declares_its_direction(path: KeyPath) -> None:
     """So that nobody adds one without saying whether a stranger may set it."""
     declared = [direction for count in range(1, len(path) + 1) if (direction := direction_of(path[:count])) is not None]
 
-    assert declared, f"{key_text(path)} declares no direction: see jp.config.direction"
+    assert declared, f"{key_text(path)} declares no direction: see jp.config.entries"
 
 
 def direction_of(path: KeyPath) -> Direction | None:

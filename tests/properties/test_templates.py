@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from jinja2 import StrictUndefined, TemplateSyntaxError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from jp.process.apart import is_placing
+from jp.process.worker import is_simple_template
 
 PIECES = st.sampled_from([
     "{{ a }}", "{{ a.b }}", "{{ a['b'][1:] }}", "{% if a %}", "{% else %}", "{% endif %}", "{{ a | upper }}", "{{",
@@ -25,7 +25,7 @@ GROWING = ("*", "range", "center", "indent", "()", "set", "macro", "%9", "filter
 def test_what_is_rendered_here_neither_loops_nor_computes(text: str) -> None:
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
     try:
-        placing = is_placing(environment, text)
+        placing = is_simple_template(environment, text)
     except TemplateSyntaxError:
         return
     if not placing:

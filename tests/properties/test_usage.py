@@ -16,8 +16,7 @@ from jp.compaction.overlays import forked_stream
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, CycleEnd, Digests, Usage
 from jp.conversation.forking import TurnRange
-from jp.conversation.turns import turns_of
-from jp.conversation.usage import TurnUsage, usage_by_turn
+from jp.conversation.turns import TurnUsage, turns_of, usage_by_turn
 from jp.provider.base import ModelDetails, Part, TextDelta, UsageReport
 from jp.turn.cost_cap import Meter, least_cost, prices_of
 from jp.turn.usage import price_of, total_of

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.likeness import nearest
+from jp.suggestions import closest_names
 
 PROVIDERS = ("anthropic", "openai", "ollama", "script")
 
@@ -19,11 +19,11 @@ PROVIDERS = ("anthropic", "openai", "ollama", "script")
     ],
 )
 def test_a_name_is_proposed_only_where_one_is_near(word: str, near: tuple[str, ...]) -> None:
-    assert nearest(word, PROVIDERS) == near
+    assert closest_names(word, PROVIDERS) == near
 
 
 def test_the_nearest_names_come_first() -> None:
     known = ("claude-haiku-4-5", "claude-opus-4-5", "claude-opus-5-5")
 
-    assert nearest("claude-opus-5.5", known, most=2) == ("claude-opus-5-5", "claude-opus-4-5")
-    assert nearest("claude-opus-5.5", known, most=3, alike=0.9) == ("claude-opus-5-5",)
+    assert closest_names("claude-opus-5.5", known, most=2) == ("claude-opus-5-5", "claude-opus-4-5")
+    assert closest_names("claude-opus-5.5", known, most=3, alike=0.9) == ("claude-opus-5-5",)

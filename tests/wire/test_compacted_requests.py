@@ -21,7 +21,7 @@ import google_oracle
 import ollama_oracle
 import openai_oracle
 from jp.compaction.fact_lines import FactLines, tool_policy
-from jp.config.accounts import OpenrouterConfig
+from jp.config.entries import OpenrouterConfig
 from jp.config.model import ToolCallMode
 from jp.conversation.entries import (
     AnyEntry,

@@ -17,13 +17,13 @@ import pytest
 import trustme
 from cryptography import x509
 
+from jp.attachment import web_client, web_page
 from jp.attachment.base import AttachmentError, Resolution, ResolveContext
+from jp.attachment.media import ContentType
 from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.web import fetching, page
-from jp.attachment.web.address import Address, Reach
-from jp.attachment.web.content import ContentType
-from jp.attachment.web.fetching import Fetched, FetchLimits
-from jp.attachment.web.handler import AT_ONCE, HttpHandler
+from jp.attachment.web import AT_ONCE, HttpHandler
+from jp.attachment.web_address import Address, NetworkScope
+from jp.attachment.web_client import FetchLimits, WebResponse
 from jp.conversation.resource import Annotations, Resource
 from loopback import HTML, JSON, PATIENCE, Loopback, Received, Reply
 
@@ -100,8 +100,8 @@ def test_text_is_attached_as_it_is() -> None:
 
 
 def test_a_page_is_attached_as_markdown() -> None:
-    page = b"<title>Title</title><h1>Head</h1><p>See <a href=b>this</a>"
-    with Loopback(Reply(body=page, headers=HTML)) as server:
+    web_page = b"<title>Title</title><h1>Head</h1><p>See <a href=b>this</a>"
+    with Loopback(Reply(body=web_page, headers=HTML)) as server:
         resource = attached(f"{server.url}/docs/a")
 
     assert resource.mime_type == "text/markdown"
@@ -118,7 +118,7 @@ def test_a_page_that_is_nested_too_deeply_is_attached_as_its_text() -> None:
 
 
 def test_a_page_with_too_much_markup_is_attached_as_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "MOST_TAGS", 500)
+    monkeypatch.setattr(web_page, "MOST_TAGS", 500)
     with Loopback(Reply(body=b"<title>t</title>" + b"<p>" * 1000 + b"x", headers=HTML)) as server:
         result = resolution(server.url)
 
@@ -133,7 +133,7 @@ def test_a_page_of_which_nothing_remains_is_refused(body: bytes) -> None:
     with Loopback(Reply(body=body, headers=HTML)) as server:
         error = failure(server.url)
 
-    assert error.message == f"the page at '{server.url}/' has no text"
+    assert error.message == f"'{server.url}/' is a page that has no text"
     assert "scripts" in error.hint
 
 
@@ -241,8 +241,8 @@ def test_the_bound_is_for_what_is_unpacked() -> None:
 
 
 def test_a_page_whose_markdown_is_over_the_bound_is_refused() -> None:
-    page = b"<blockquote>" * 100 + b"<br>x" * 60
-    with Loopback(Reply(body=page, headers=HTML)) as server:
+    web_page = b"<blockquote>" * 100 + b"<br>x" * 60
+    with Loopback(Reply(body=web_page, headers=HTML)) as server:
         assert "comes to more than 9.8 KiB as Markdown" in failure(server.url, max_bytes=10_000).message
 
 
@@ -274,8 +274,8 @@ def test_what_cannot_be_unpacked_is_refused(encoding: str, body: bytes, said: st
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_followed_and_the_address_stays_the_declared_one(status: int) -> None:
-    page = Reply(body=b"<a href=c>l</a>", headers=HTML)
-    with Loopback(redirect("/deep/b", status), page) as server:
+    web_page = Reply(body=b"<a href=c>l</a>", headers=HTML)
+    with Loopback(redirect("/deep/b", status), web_page) as server:
         resource = attached(f"{server.url}/a")
         targets = [request.target for request in server.requests]
 
@@ -316,8 +316,8 @@ def test_redirects_without_end_are_left() -> None:
     ("location", "said"),
     [
         ("", "redirects to nowhere"),
-        ("file:///etc/passwd", "redirects to an address of the scheme 'file'"),
-        ("http://[", "redirects to an address that is malformed"),
+        ("file:///etc/passwd", "redirects to an address with the scheme 'file'"),
+        ("http://[", "redirects to a malformed address"),
     ],
 )
 def test_a_redirect_that_leads_nowhere_is_refused(location: str, said: str) -> None:
@@ -437,13 +437,13 @@ def test_a_page_that_takes_too_long_is_left(monkeypatch: pytest.MonkeyPatch) -> 
         gate.wait(PATIENCE)
         check()
 
-    monkeypatch.setattr(page, "read_page", read)
+    monkeypatch.setattr(web_page, "read_page", read)
     with Loopback(Reply(body=b"<p>x</p>", headers=HTML)) as server:
         error = failure(server.url, limits=FetchLimits(total_secs=0.5))
         gate.set()
 
     assert error.message == (
-        f"the page at '{server.url}/' came, but making Markdown of it was not done after 0.5 s in all"
+        f"'{server.url}/' was fetched, but converting it to Markdown was not done after 0.5 s in all"
     )
 
 
@@ -485,7 +485,7 @@ def test_several_are_fetched_at_once_but_not_all(monkeypatch: pytest.MonkeyPatch
     running: list[int] = []
     active = 0
 
-    async def fetch(address: Address, limits: FetchLimits, max_bytes: int, reach: Reach) -> Fetched:
+    async def fetch(address: Address, limits: FetchLimits, max_bytes: int, reach: NetworkScope) -> WebResponse:
         nonlocal active
         active += 1
         running.append(active)
@@ -493,9 +493,9 @@ def test_several_are_fetched_at_once_but_not_all(monkeypatch: pytest.MonkeyPatch
             await anyio.lowlevel.checkpoint()
         active -= 1
         text = ContentType(mime_type="text/plain")
-        return Fetched(address=address, status=200, content_type=text, last_modified="", body=b"")
+        return WebResponse(address=address, status=200, content_type=text, last_modified="", body=b"")
 
-    monkeypatch.setattr(fetching, "fetch", fetch)
+    monkeypatch.setattr(web_client, "fetch", fetch)
     context = ResolveContext(root=Path("/"), cwd=Path("/"))
 
     async def resolve() -> None:

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from jp.app.toolset import AttachmentWeb
-from jp.config.tools import AccessConfig, ToolConfig
+from jp.config.entries import AccessConfig, ToolConfig
 from jp.conversation.entries import Facts
 from jp.conversation.resource import ResourceBlock, TextBlock
 from jp.tool.base import ToolInvocation, ToolOutput
@@ -60,8 +60,8 @@ def test_the_users_own_network_is_not_reached(host: str) -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("ftp://example.com", "'ftp://example.com' is no address of the web"),
-        ("file:///etc/passwd", "'file:///etc/passwd' is no address of the web"),
+        ("ftp://example.com", "'ftp://example.com' is not a web address"),
+        ("file:///etc/passwd", "'file:///etc/passwd' is not a web address"),
         ("http://me:secret@example.com/", "'http://example.com/' was given with a name and a password"),
     ],
 )

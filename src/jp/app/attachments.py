@@ -14,18 +14,17 @@ from jp.app.options import Options
 from jp.app.places import AnyWorkspace
 from jp.app.query.attachments import Schemes
 from jp.app.settings import command_for
-from jp.attachment.base import AttachmentError, Declaration
-from jp.attachment.comparison import Standing, State, Survey
-from jp.attachment.declaration import history_of, scheme_of
-from jp.attachment.files.handler import alikeness
-from jp.attachment.resolution import tokens_of
-from jp.attachment.web.address import without_credentials
+from jp.attachment.base import AttachmentError, Declaration, history_of, scheme_of
+from jp.attachment.comparison import AttachmentStatus, State, StatusReader
+from jp.attachment.files import similarity
+from jp.attachment.registry import tokens_of
+from jp.attachment.web_address import without_credentials
 from jp.config.layers import Resolved
 from jp.conversation.entries import AnyEntry
 from jp.conversation.resource import size_in_bytes
 from jp.errors import UsageError
-from jp.likeness import ALIKE
 from jp.render.units import count_text, size_text
+from jp.suggestions import MIN_SIMILARITY
 
 if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo
@@ -70,8 +69,8 @@ def _having(part: str, declared: Mapping[str, str]) -> list[str]:
 
 
 def _near(typed: str, declared: Mapping[str, str]) -> str:
-    scores = [(alikeness(typed, unquote(text).replace("file:", "", 1)), text) for text in declared]
-    near = [text for score, text in sorted(scores, reverse=True) if score >= ALIKE][:2]
+    scores = [(similarity(typed, unquote(text).replace("file:", "", 1)), text) for text in declared]
+    near = [text for score, text in sorted(scores, reverse=True) if score >= MIN_SIMILARITY][:2]
     return f"did you mean {' or '.join(map(repr, near))}?" if near else _LIST
 
 
@@ -116,14 +115,14 @@ async def standings(
     entries: Sequence[AnyEntry],
     *,
     reaches_out: bool,
-) -> list[Standing]:
+) -> list[AttachmentStatus]:
     """Return the state of each of the declarations, in their order."""
     survey = _survey(declared, schemes, entries, reaches_out=reaches_out)
 
-    async def look(text: str) -> Standing:
+    async def look(text: str) -> AttachmentStatus:
         if text in declared.untrusted:
             # Not even its spelling is looked at: that may be a stranger's code.
-            return replace(survey.known(_as_written(text)), detail=f"not trusted: see `{declared.trusting}`")
+            return replace(survey.logged(_as_written(text)), detail=f"not trusted: see `{declared.trusting}`")
         return await _standing(text, survey, schemes)
 
     return await _all(look, declared.texts)
@@ -135,12 +134,12 @@ async def expectations(
     """Sentences about what was just declared and will not come with the next turn as one may expect."""
     survey = _survey(declared, schemes, entries)
     includes = [declaration for declaration in given if not declaration.exclude]
-    found = await _all(survey.standing, includes)
+    found = await _all(survey.status, includes)
     sentences = map(_expectation, includes, found)
     return [sentence for sentence in sentences if sentence]
 
 
-def _expectation(declaration: Declaration, standing: Standing) -> str:
+def _expectation(declaration: Declaration, standing: AttachmentStatus) -> str:
     written = _shown(declaration.written)
     if standing.turn is not None:
         return f"{written!r} was read in turn {standing.turn} and is not read again; `jp query --attach` does that"
@@ -154,11 +153,11 @@ def _expectation(declaration: Declaration, standing: Standing) -> str:
             return f"the next query fails: {standing.detail}" if standing.detail else ""
 
 
-async def _all(look: Callable[[T], Awaitable[Standing]], items: Sequence[T]) -> list[Standing]:
+async def _all(look: Callable[[T], Awaitable[AttachmentStatus]], items: Sequence[T]) -> list[AttachmentStatus]:
     """Return the findings of `look` for the items, which it looks at all at once."""
     from anyio import create_task_group
 
-    found: dict[int, Standing] = {}
+    found: dict[int, AttachmentStatus] = {}
 
     async def take(index: int, item: T) -> None:
         found[index] = await look(item)
@@ -209,8 +208,10 @@ def _canonical(text: str, declare: Callable[[Sequence[str]], list[Declaration]])
         return None
 
 
-def _survey(declared: Declared, schemes: Schemes, entries: Sequence[AnyEntry], *, reaches_out: bool = False) -> Survey:
-    return Survey(
+def _survey(
+    declared: Declared, schemes: Schemes, entries: Sequence[AnyEntry], *, reaches_out: bool = False
+) -> StatusReader:
+    return StatusReader(
         registry=schemes.registry,
         context=replace(schemes.context, max_bytes=declared.max_bytes),
         history=history_of(entries),
@@ -234,19 +235,19 @@ def _as_written(text: str) -> Declaration:
     return Declaration(uri=text.removeprefix("!"), written=text, exclude=text.startswith("!"))
 
 
-async def _standing(text: str, survey: Survey, schemes: Schemes) -> Standing:
+async def _standing(text: str, survey: StatusReader, schemes: Schemes) -> AttachmentStatus:
     plain = _as_written(text)
     try:
         (declaration,) = schemes.configured([text])
     except AttachmentError as error:
-        return replace(survey.known(plain), detail=error.message)
+        return replace(survey.logged(plain), detail=error.message)
     if declaration.text not in survey.history.deliveries and text in survey.history.deliveries:
         # An original's log has its own spelling.
         declaration = replace(declaration, uri=plain.uri)
-    return await survey.standing(declaration)
+    return await survey.status(declaration)
 
 
-def table(texts: Sequence[str], found: Sequence[Standing]) -> str:
+def table(texts: Sequence[str], found: Sequence[AttachmentStatus]) -> str:
     """A line for each declaration: its state, what the conversation has of it, and the declaration."""
     from jp.render.sanitize import one_line
     from jp.render.tables import cell_width, pad
@@ -263,7 +264,7 @@ def table(texts: Sequence[str], found: Sequence[Standing]) -> str:
     return "\n".join(lines)
 
 
-def _facts(standing: Standing) -> str:
+def _facts(standing: AttachmentStatus) -> str:
     if not standing.copies:
         return ""
     difference = standing.difference
@@ -281,7 +282,7 @@ def _facts(standing: Standing) -> str:
     ])
 
 
-def as_value(text: str, standing: Standing) -> dict[str, object]:
+def as_value(text: str, standing: AttachmentStatus) -> dict[str, object]:
     """The standing of the declaration `text` as data."""
     return {
         "uri": _shown(text),

@@ -28,7 +28,7 @@ def tidy(options: Options, workspace: AnyWorkspace) -> None:
     """Remove some of the conversations that have expired, which `-v` names. What fails is left for another time."""
     if not options.persist:
         return
-    from jp.workspace.expiry import remove_expired
+    from jp.workspace.retention import remove_expired
     from jp.workspace.workspace import Workspace
 
     if not isinstance(workspace, Workspace):
@@ -173,8 +173,8 @@ def import_(options: Options, paths: Sequence[str], *, local: bool = False) -> I
         UsageError: a path holds no conversation, or the workspace has all of them already.
         StorageError: one of them could not be read or written; none was imported.
     """
-    from jp.workspace.ephemeral import EphemeralWorkspace
     from jp.workspace.importing import import_conversations
+    from jp.workspace.retention import EphemeralWorkspace
 
     workspace = open_workspace(options)
     if isinstance(workspace, EphemeralWorkspace):

@@ -15,7 +15,7 @@ import msgspec
 
 from jp.context.calibration import Calibration, calibrate, ratio_of
 from jp.errors import StorageError
-from jp.reading import read_beginning
+from jp.file_access import read_beginning
 from jp.turn.measuring import Measured
 
 _VERSION = 1

@@ -26,15 +26,15 @@ from jp.app.targets import choose, parse_labels, title_of
 from jp.app.values import given_title, parse_turn, parse_turns
 from jp.compaction.overlays import forked_stream
 from jp.config.layers import Layer
-from jp.config.stored import frozen
+from jp.config.sources import frozen
 from jp.config.trust import mark_of_change
 from jp.conversation.entries import AnyEntry, ConfigDelta, Header, JsonObject
 from jp.conversation.forking import TurnRange
 from jp.conversation.turns import turns_of, undone
 from jp.errors import StorageError, UsageError
+from jp.workspace.files import SYSTEM, timestamp
 from jp.workspace.lifecycle import Seed
-from jp.workspace.metadata import Metadata, Parent
-from jp.workspace.stamp import SYSTEM, timestamp
+from jp.workspace.listing import Metadata, Parent
 from jp.workspace.store import Stream, original_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from jp.workspace.session import Session, session_key
 from jp.workspace.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
-    from jp.workspace.ephemeral import EphemeralWorkspace
     from jp.workspace.lock import Lock
+    from jp.workspace.retention import EphemeralWorkspace
 
 
 AnyWorkspace: TypeAlias = "Workspace | EphemeralWorkspace"
@@ -48,7 +48,7 @@ def open_workspace(options: Options) -> AnyWorkspace:
     if options.persist:
         return found
 
-    from jp.workspace.ephemeral import EphemeralWorkspace
+    from jp.workspace.retention import EphemeralWorkspace
 
     return EphemeralWorkspace(found)
 

@@ -32,7 +32,7 @@ from jp.context.budget import Budget, ItemKind, items_of, threshold
 from jp.context.cache_hints import Volatile, find_volatile
 from jp.context.calibration import Calibration, ratio_of
 from jp.conversation.entries import AnyEntry, InputChange, RequestContext, ToolCallRequest, ToolCallResponse
-from jp.conversation.usage import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
+from jp.conversation.turns import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
 from jp.provider.base import ModelDetails
 from jp.provider.models import CacheFacts, cache_facts
 from jp.provider.registry import ModelId, kind_of, parse_model_id
@@ -54,7 +54,7 @@ from jp.turn.usage import (
 )
 
 if TYPE_CHECKING:
-    from jp.workspace.metadata import Parent
+    from jp.workspace.listing import Parent
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
@@ -442,7 +442,7 @@ def _by_model(cycles: Iterable[CycleRow]) -> dict[str, Spending]:
 
 
 def _cache(turns: Sequence[TurnUsage], config: AppConfig) -> CacheReport:
-    from jp.workspace.stamp import seconds_of
+    from jp.workspace.files import seconds_of
 
     known: dict[tuple[str, str], CacheFacts] = {}
 

@@ -13,17 +13,17 @@ from msgspec.structs import replace
 
 from jp.app.options import Options
 from jp.app.places import current_directory
+from jp.config.entries import McpServerConfig
 from jp.config.model import AppConfig
-from jp.config.tools import McpServerConfig
 from jp.errors import ConfigurationError, JpError
-from jp.mcp.definitions import Listing, ListingCache, Opening, fingerprint
+from jp.mcp.definitions import Handshake, Listing, ListingCache, fingerprint
 
 if TYPE_CHECKING:
-    from jp.config.tools import ToolConfig
+    from jp.config.entries import ToolConfig
     from jp.conversation.resource import Resource
-    from jp.mcp.connection import Connection, Surroundings
-    from jp.mcp.session import Call, Called
-    from jp.process.sandbox.mechanisms import Limits
+    from jp.mcp.connection import Connection, ServerContext
+    from jp.mcp.session import Call, CallResult
+    from jp.process.sandbox.policy import Limits
     from jp.tool.base import Tool
 
 
@@ -55,7 +55,7 @@ class ServerListings:
                 self.known[name] = self._remembered[name] = listing
         return strange
 
-    def opening(self, config: McpServerConfig) -> Opening:
+    def opening(self, config: McpServerConfig) -> Handshake:
         """Return what the last session with the server began with."""
         listing = self._cache.read(fingerprint(config, self._root))
         return "initialize" if listing is None else listing.opening
@@ -212,12 +212,12 @@ class Servers:
         self._connections[name].begin()
         return self._connections[name]
 
-    def _around(self) -> Surroundings:
+    def _around(self) -> ServerContext:
         from jp.app.toolset import private_directories
-        from jp.mcp.connection import Surroundings
+        from jp.mcp.connection import ServerContext
 
         private = tuple(private_directories())
-        return Surroundings(directory=self._root, cwd=current_directory(), environment=os.environ, private=private)
+        return ServerContext(directory=self._root, cwd=current_directory(), environment=os.environ, private=private)
 
     def _limits(self, name: str) -> Limits:
         return _limits_of(self._configured[name], self._around())
@@ -301,20 +301,20 @@ class Caller:
         self._servers = servers
         self._name = name
 
-    async def call(self, call: Call) -> Called:
+    async def call(self, call: Call) -> CallResult:
         """See `jp.tool.mcp.Server`."""
         return await self._servers.connection(self._name).call(call)
 
 
-def _limits_of(config: McpServerConfig, around: Surroundings) -> Limits:
+def _limits_of(config: McpServerConfig, around: ServerContext) -> Limits:
     """Return the limits that confine the program of a server."""
     from jp.mcp.connection import confinement
-    from jp.process.sandbox.mechanisms import Limits
+    from jp.process.sandbox.policy import Limits
 
     limits = confinement(config, around)
     if limits is None:
         return Limits(word="off", text="")
-    from jp.process.sandbox.launching import in_force
+    from jp.process.sandbox.launcher import in_force
 
     return in_force(limits)
 

@@ -12,11 +12,10 @@ from msgspec.structs import replace
 from jp.app.options import Options
 from jp.app.places import AnyWorkspace, current_directory
 from jp.config.files import Places
-from jp.config.keys import KeyPath
 from jp.config.layers import Ignored, Layer, Resolved
 from jp.config.model import JsonObject, resolve_alias
-from jp.config.sources import cfg_layers, lower_layers
-from jp.config.stored import conversation_layers
+from jp.config.schema import KeyPath
+from jp.config.sources import cfg_layers, conversation_layers, lower_layers
 from jp.config.trust import (
     Accepted,
     UntrustedError,

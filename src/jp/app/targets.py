@@ -11,12 +11,12 @@ import msgspec
 
 from jp.conversation.ids import ConversationId
 from jp.errors import UsageError
-from jp.likeness import ALIKE
+from jp.suggestions import MIN_SIMILARITY
 from jp.workspace.listing import ConversationInfo
 from jp.workspace.session import Session
 
 if TYPE_CHECKING:
-    from jp.workspace.ephemeral import EphemeralWorkspace
+    from jp.workspace.retention import EphemeralWorkspace
     from jp.workspace.workspace import Workspace
 
 _NAME = re.compile(r"[^\s=@,:]+")
@@ -212,13 +212,13 @@ def near(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
         best = 0.0
         for phrase in _phrases(candidate.title[:_COMPARED_CHARS].casefold(), len(wanted.split())):
             matcher.set_seq1(phrase)
-            if matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE:
+            if matcher.real_quick_ratio() >= MIN_SIMILARITY and matcher.quick_ratio() >= MIN_SIMILARITY:
                 best = max(best, matcher.ratio())
         return best
 
     newest = sorted(candidates, key=lambda candidate: candidate.last_activity, reverse=True)[:_COMPARED]
     alike = [(likeness(candidate), candidate) for candidate in newest]
-    alike = [item for item in alike if item[0] >= ALIKE]
+    alike = [item for item in alike if item[0] >= MIN_SIMILARITY]
     return [candidate for _, candidate in sorted(alike, key=lambda item: item[0], reverse=True)[:_NEAR]]
 
 

@@ -16,9 +16,9 @@ from jp.app.options import Options
 from jp.app.places import AnyWorkspace, base_directory, open_workspace
 from jp.app.query.attachments import Schemes
 from jp.app.settings import read_sources, require_tool
+from jp.config.entries import ToolConfig
 from jp.config.layers import Resolved
 from jp.config.model import AppConfig
-from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry
 from jp.conversation.resource import Carrier
 from jp.errors import JpError, UsageError

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 
+from jp.config.entries import ToolConfig
 from jp.config.model import AppConfig
-from jp.config.tools import ToolConfig
 from jp.errors import ConfigurationError, JpError
 from jp.tool import toolbox
-from jp.tool.builtin import FILE_TOOLS
 from jp.tool.toolbox import (
     ALL,
+    FILE_TOOLS,
     STANDING,
     STANDING_SETTINGS,
     BuiltIn,
@@ -25,6 +25,7 @@ from jp.tool.toolbox import (
     ToolSource,
     check_offered,
     enabled_names,
+    file_tool,
     settings_of,
     settings_over,
     source_of,
@@ -34,7 +35,7 @@ from jp.tool.web_fetch import FetchedPage, RefusedFetchError
 
 if TYPE_CHECKING:
     from jp.tool.base import ConfiguredTool, Tool, Toolbox
-    from jp.tool.files.territory import FileSurroundings, Ignored
+    from jp.tool.files.territory import Ignored
 
 
 class AttachmentNames:
@@ -42,13 +43,13 @@ class AttachmentNames:
 
     def real_path(self, path: str) -> str:
         """See the port."""
-        from jp.attachment.files.location import CanonicalNames
+        from jp.attachment.file_paths import CanonicalNames
 
         return CanonicalNames().real_path(path)
 
     def uri(self, path: str) -> str:
         """See the port."""
-        from jp.attachment.files.location import CanonicalNames
+        from jp.attachment.file_paths import CanonicalNames
 
         return CanonicalNames().uri(path)
 
@@ -60,7 +61,7 @@ class AttachmentNames:
 
     def ignored(self, base: str, root: str) -> Ignored:
         """See the port."""
-        from jp.attachment.files.expansion import IgnoreRules
+        from jp.attachment.file_walk import IgnoreRules
 
         return IgnoreRules.around(base, root)
 
@@ -94,36 +95,34 @@ class AttachmentWeb:
             JpError: see the port.
         """
         from jp.attachment.base import Declaration, ResolveContext
-        from jp.attachment.web.address import OWN_NETWORK, PUBLIC, is_local, parse_address
-        from jp.attachment.web.handler import HttpHandler
+        from jp.attachment.web import HttpHandler
+        from jp.attachment.web_address import OWN_NETWORK, PUBLIC, is_local, parse_address
 
         address = parse_address(url)
         if address.credentials:
             raise JpError(f"{address.shown!r} was given with a name and a password, which are not sent")
         if is_local(address.host) and not allows_local:
             raise JpError(f"{address.shown!r} lies in the user's own network, which must not be reached")
-        from jp.attachment.web.fetching import RefusedError
+        from jp.attachment.web_client import RefusedError
 
         # What resolves an address of the web looks at no directory.
         context = ResolveContext(root=Path("/"), cwd=Path("/"))
         try:
             declaration = Declaration(uri=address.text, written=address.text)
             reach = OWN_NETWORK if allows_local else PUBLIC
-            found = await HttpHandler().answer(declaration, context, reach=reach)
+            found = await HttpHandler().fetch(declaration, context, scope=reach)
         except RefusedError as error:
             raise RefusedFetchError(error.message, status=error.status) from None
         return FetchedPage(resources=found.resolution.resources, notices=found.resolution.notices, status=found.status)
 
 
-def _on_files(make: Callable[[FileSurroundings], Tool]) -> Tool:
-
-    return make(AttachmentNames())
+def _file_tool(name: str) -> Tool:
+    return file_tool(name, AttachmentNames())
 
 
 def _run_command() -> Tool:
-
-    from jp.tool.local.execution import Sandbox
-    from jp.tool.local.tool import RunCommand
+    from jp.tool.execution import Sandbox
+    from jp.tool.local import RunCommand
 
     return RunCommand(Sandbox(name="run_command", default="workspace-write", private=private_directories))
 
@@ -136,7 +135,7 @@ def _web_fetch() -> Tool:
 
 
 BUILT_IN: Mapping[str, Callable[[], Tool]] = {
-    **{name: partial(_on_files, make) for name, make in FILE_TOOLS.items()},
+    **{name: partial(_file_tool, name) for name in sorted(FILE_TOOLS)},
     "run_command": _run_command,
     "web_fetch": _web_fetch,
 }
@@ -310,7 +309,7 @@ class Toolset:
             case BuiltIn() if name in _NAMES:
                 return self._built_in(name)
             case Local() if self.settings[name].command is not None:
-                from jp.tool.local.tool import LocalTool
+                from jp.tool.local import LocalTool
                 from jp.workspace.layout import workspace_id
 
                 settings = settings_of(name, self.settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from jp.conversation.forking import TurnRange
-from jp.conversation.usage import prompt_tokens
+from jp.conversation.turns import prompt_tokens
 from jp.errors import UsageError
 from jp.render.units import money_text
 from jp.turn.usage import Spending
@@ -48,7 +48,7 @@ def end_of_life(duration: str, *, option: str) -> str:
     Raises:
         UsageError: it is no duration, or longer than a hundred years; it names `option`.
     """
-    from jp.workspace.stamp import SYSTEM, timestamp
+    from jp.workspace.files import SYSTEM, timestamp
 
     seconds = parse_duration(duration, option=option)
     if seconds > _LONGEST_SECONDS:

@@ -1,15 +1,18 @@
-"""The attachment port: declarations, handlers, errors, and how many handlers run at once."""
+"""Attachments as handlers see them: declarations, the handler protocol, errors, and what a conversation already has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
-from jp.conversation.resource import Resource
+from jp.conversation.entries import AnyEntry, ChatRequest, Event, Header, Original, ToolCallResponse
+from jp.conversation.resource import Resource, ResourceBlock, file_uri
+from jp.conversation.turns import turns_of, undone
 from jp.errors import ExitCode, JpError
 
 if TYPE_CHECKING:
@@ -94,10 +97,19 @@ class AttachmentHandler(Protocol):
         ...
 
 
+ANY_DEPTH = "**"
+"""A segment of a glob that matches any number of directories."""
+
+
+def encode(path: str) -> str:
+    """Return `path` percent-encoded; unreserved characters and `/` stay (RFC 3986 §2.3)."""
+    return file_uri(f"/{path}").removeprefix("file:///")
+
+
 _UNIT = 1024
 
 
-def in_units(size: int) -> str:
+def format_size(size: int) -> str:
     """Return a number of bytes as people read it."""
     if size < _UNIT:
         return f"{size} bytes"
@@ -116,7 +128,7 @@ class _AbandonedError(Exception):
     """Nobody waits for the result any more."""
 
 
-async def in_thread(work: Callable[[Callable[[], None]], T]) -> T:
+async def run_in_thread(work: Callable[[Callable[[], None]], T]) -> T:
     """Run `work` in a thread. It gets a function to call now and then, which raises once nobody waits any more."""
     from anyio.to_thread import run_sync
 
@@ -155,3 +167,205 @@ class Slots:
             semaphore = Semaphore(self._count)
             self._semaphore.set(semaphore)
             return semaphore
+
+
+_SCHEME = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)|(mcp)\+[^+/\s]+\+", re.IGNORECASE)
+_WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
+_CONVERSATION = re.compile(r"(?P<id>jp-c[0-9]+)(?:\?(?P<selector>.*))?", re.DOTALL)
+_ORIGINAL_EXCLUDE = re.compile(r"\?exclude(?:=(?P<value>true|false))?$")
+
+
+class ParsedDeclaration(msgspec.Struct, frozen=True, kw_only=True):
+    """A declaration as its syntax says, before its scheme's handler has made it canonical."""
+
+    uri: str
+    exclude: bool = False
+
+
+class DeclarationContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Context that decides the meaning of a declaration.
+
+    `directory` is what relative paths refer to, absolute. `exists` says whether such a path, as it stands, names
+    something. `built_in` are the schemes that no file name can take; `schemes` gives these and all others.
+    """
+
+    directory: str
+    exists: Callable[[str], bool]
+    built_in: Collection[str]
+    schemes: Callable[[], Collection[str]]
+
+
+def scheme_of(uri: str) -> str:
+    """Return the scheme of `uri` in lower case, up to a `+`; empty where there is none.
+
+    It is `mcp` for `mcp+server+x://…`; the server's name may have characters that no scheme has.
+    """
+    match = _SCHEME.match(uri)
+    return (match[1] or match[2]).partition("+")[0].lower() if match else ""
+
+
+def parse(text: str, around: DeclarationContext) -> ParsedDeclaration:
+    """Read what a user wrote: a URI with a scheme, a path, or a glob; after `!` what is not to be attached.
+
+    A path that exists as it stands is that path, whatever it contains. An excluded name without a slash stands for
+    everything of that name at any depth, as in an ignore file; `!./name` is one path. The id of a conversation stands
+    for its `jp` URI, as in the original: `jp-c17800836875?u,a:0..3`.
+
+    Raises:
+        AttachmentError: it is empty, `-`, or begins with a scheme that is not known.
+    """
+    exclude = text.startswith("!")
+    body = text.removeprefix("!")
+    if not body or "\0" in body:
+        raise AttachmentError(f"{text!r} is not an attachment", hint="Give a path, a glob or a URI.")
+    if body == "-":
+        hint = "Pipe it: `command | jp query …` reads standard input as a part of the question."
+        raise AttachmentError(f"{text!r} is not an attachment", hint=hint)
+    if _is_uri(body, text, around):
+        return _read_uri(body, exclude=exclude)
+    if (conversation := _CONVERSATION.fullmatch(body)) is not None and not around.exists(body):
+        return ParsedDeclaration(uri=_conversation_uri(conversation["id"], conversation["selector"]), exclude=exclude)
+    return ParsedDeclaration(uri=_path_uri(body, around, any_depth=exclude), exclude=exclude)
+
+
+def _is_uri(body: str, text: str, around: DeclarationContext) -> bool:
+    scheme = scheme_of(body)
+    if not scheme:
+        return False
+    if scheme in around.built_in:
+        return True
+    if "://" not in body and around.exists(body):
+        return False
+    schemes = around.schemes()
+    if scheme in schemes:
+        return True
+    if _WINDOWS.match(body):
+        hint = "On WSL, 'C:\\x' is '/mnt/c/x'."
+        raise AttachmentError(f"{text!r} is a path of Windows, which jp does not run on", hint=hint)
+    known = f"Known schemes: {', '.join(schemes)}."
+    hint = known if "://" in body else f"{known} A file with a colon in its name is written {'./' + body!r}."
+    raise AttachmentError(f"{text!r} has the scheme {scheme!r}, which is not known", hint=hint)
+
+
+def _read_uri(body: str, *, exclude: bool) -> ParsedDeclaration:
+    original = _ORIGINAL_EXCLUDE.search(body) if scheme_of(body) == "file" else None
+    if original is None:
+        return ParsedDeclaration(uri=body, exclude=exclude)
+    return ParsedDeclaration(uri=body[: original.start()], exclude=exclude or original["value"] != "false")
+
+
+def _conversation_uri(name: str, selector: str | None) -> str:
+    """Return the URI for an id that stands alone: what follows it is a selector, unless it names its parameter."""
+    if not selector:
+        return f"jp:{name}"
+    is_query = selector == "raw" or "=" in selector or "&" in selector
+    return f"jp:{name}?{selector if is_query else f'select={selector}'}"
+
+
+def _path_uri(path: str, around: DeclarationContext, *, any_depth: bool) -> str:
+    spelled = encode(path) if around.exists(path) else _escaped(path)
+    if path == "~" or path.startswith("~/"):
+        return f"file:{spelled}"
+    if path.startswith("/"):
+        return f"file://{spelled}"
+    is_name = "/" not in path.rstrip("/") and path.strip("./")
+    depth = f"{ANY_DEPTH}/" if any_depth and is_name else ""
+    return f"file:///{encode(around.directory.strip('/'))}/{depth}{spelled}"
+
+
+def _escaped(path: str) -> str:
+    """`path` with its wildcards, as the path of a URI."""
+    return path.replace("%", "%25").replace("#", "%23")
+
+
+class ResourceCopy(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest copy of a resource, and the turn that has it."""
+
+    turn: int
+    resource: Resource
+
+
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest request that a declaration was resolved for: everything that it declares, everything it brought.
+
+    There is no `turn` where a declaration counts as delivered because a conversation of the original JP made it.
+    """
+
+    turn: int | None
+    declarations: tuple[str, ...]
+    uris: tuple[str, ...]
+
+    @property
+    def excludes(self) -> tuple[str, ...]:
+        """Return the excludes that took part, without their `!`."""
+        return tuple(text[1:] for text in self.declarations if text.startswith("!"))
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """`deliveries` by declaration, `copies` by URI: also those that a tool delivered since."""
+
+    deliveries: Mapping[str, Delivery]
+    copies: Mapping[str, ResourceCopy]
+
+
+def history_of(entries: Sequence[AnyEntry]) -> History:
+    """Return the history of a stream. What was undone is no part of it."""
+    gone = undone(entries)
+    deliveries: dict[str, Delivery] = {}
+    copies: dict[str, ResourceCopy] = {}
+    assumed = assumed_declarations(entries)
+    deliveries.update((text, Delivery(turn=None, declarations=assumed, uris=())) for text in assumed)
+    for turn in turns_of(entries):
+        for entry in () if turn.id in gone else turn.entries:
+            for resource in _resources_of(entry):
+                copies[resource.uri] = ResourceCopy(turn=turn.number, resource=resource)
+            if isinstance(entry, ChatRequest):
+                uris = tuple(resource.uri for resource in entry.resources)
+                delivery = Delivery(turn=turn.number, declarations=entry.attachments, uris=uris)
+                deliveries.update((text, delivery) for text in entry.attachments if not text.startswith("!"))
+    return History(deliveries=deliveries, copies=copies)
+
+
+def assumed_declarations(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
+    """Return the declarations that an original's directory made and no request of it names: they count as delivered."""
+    match entries:
+        case [Header(original=Original(attachments=attachments)), *_]:
+            return attachments
+        case _:
+            return ()
+
+
+def _resources_of(entry: Event) -> Iterator[Resource]:
+    if isinstance(entry, ChatRequest):
+        yield from entry.resources
+    elif isinstance(entry, ToolCallResponse):
+        yield from (block.resource for block in entry.content if isinstance(block, ResourceBlock))
+
+
+def attributed_uris(declaration: str, delivery: Delivery) -> tuple[str, ...]:
+    """Return which of the URIs that a request brought came of `declaration`, of a scheme whose URIs say what they name.
+
+    The log does not say. These are its own URI and those of its parts, else the one that it adds parameters to, else
+    what of its scheme can be nobody else's.
+    """
+    others = [text for text in delivery.declarations if text != declaration and not text.startswith("!")]
+    free = [uri for uri in delivery.uris if uri not in others]
+    parts = tuple(uri for uri in free if uri == declaration or _is_part(uri, declaration))
+    own = parts or tuple(uri for uri in free if _is_plainer(uri, declaration))
+    if own:
+        return own
+    scheme = scheme_of(declaration)
+    return tuple(uri for uri in free if scheme_of(uri) == scheme and not _is_anybodys(uri, others))
+
+
+def _is_part(uri: str, whole: str) -> bool:
+    path, _, query = whole.partition("?")
+    return uri.startswith((f"{path}/", f"{path}#")) and uri.endswith(query)
+
+
+def _is_plainer(uri: str, declaration: str) -> bool:
+    return declaration.startswith((f"{uri}?", f"{uri}&"))
+
+
+def _is_anybodys(uri: str, declarations: Iterable[str]) -> bool:
+    return any(_is_part(uri, text) or _is_plainer(uri, text) for text in declarations)

@@ -15,7 +15,7 @@ from jp.conversation.resource import Resource
 from jp.process.environment import child_environment, exit_code_text, find_program
 
 if TYPE_CHECKING:
-    from jp.process.running import Ended, ProcessLimits
+    from jp.process.guardian import ProcessLimits, ProcessResult
 
 
 _SCHEME = re.compile(r"cmd:", re.IGNORECASE)
@@ -167,7 +167,7 @@ class CommandHandler:
         Raises:
             AttachmentError: it cannot be started, does not end in time, or prints too much or what is no text.
         """
-        from jp.process.running import OutputLimits, ProcessLimits, Program, run
+        from jp.process.guardian import OutputLimits, ProcessLimits, Program, run
 
         command = parse_command(declaration.uri)
         if any(parse_command(exclude.uri).uri == command.uri for exclude in excludes if exclude.uri.startswith("cmd:")):
@@ -227,14 +227,14 @@ def _not_started(command: CommandLine, path: str, error: OSError) -> AttachmentE
 
 
 def _too_much(command: CommandLine, max_bytes: int) -> AttachmentError:
-    from jp.attachment.base import in_units
+    from jp.attachment.base import format_size
 
-    message = f"{command.typed!r} prints more than {in_units(max_bytes)}, and was stopped"
+    message = f"{command.typed!r} prints more than {format_size(max_bytes)}, and was stopped"
     hint = "Let it print less, pipe a part of it, or raise 'conversation.max_attachment_bytes'."
     return AttachmentError(message, hint=hint)
 
 
-def _resolution(command: CommandLine, ended: Ended) -> Resolution:
+def _resolution(command: CommandLine, ended: ProcessResult) -> Resolution:
     notices: list[str] = []
     sections = [f"<command>{command.typed}</command>", f"<exit_code>{exit_code_text(ended.exit_code)}</exit_code>"]
     if ended.exit_code:

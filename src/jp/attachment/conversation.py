@@ -10,8 +10,7 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext, in_units
-from jp.conversation.codec import encode
+from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext, format_size
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -25,6 +24,7 @@ from jp.conversation.entries import (
     ToolCallRequest,
     ToolCallResponse,
     TurnStart,
+    encode,
 )
 from jp.conversation.resource import (
     Annotations,
@@ -204,7 +204,7 @@ def markdown(excerpt: Excerpt) -> Iterator[str]:
     """Yield the turns that have something of what is wanted, in pieces. Attached content is named, not repeated."""
     shown: set[tuple[str, str]] = set()
     for turn in excerpt.turns:
-        pieces = _Turn(turn, excerpt, shown).pieces()
+        pieces = _TurnFormatter(turn, excerpt, shown).pieces()
         first = next(pieces, None)
         if first is not None:
             yield f"\n## Turn {turn.number}\n"
@@ -219,7 +219,7 @@ def fenced(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text.rstrip(_LINE_FEED)}\n{fence}\n"
 
 
-class _Turn:
+class _TurnFormatter:
     """Shows one turn. `shown` is what of resources the excerpt holds already."""
 
     def __init__(self, turn: Turn, excerpt: Excerpt, shown: set[tuple[str, str]]) -> None:
@@ -473,7 +473,7 @@ class ConversationHandler:
         """
         exclude = next((exclude for exclude in excludes if exclude.uri == declaration.uri), None)
         if exclude is not None:
-            notice = f"{declaration.written!r} attaches nothing: {exclude.written!r} leaves it out"
+            notice = f"{declaration.written!r} attaches nothing: {exclude.written!r} excludes it"
             return Resolution(resources=(), notices=(notice,))
 
         from anyio.to_thread import run_sync
@@ -567,7 +567,9 @@ def _bounded(pieces: Iterable[str], declaration: Declaration, context: ResolveCo
         taken.append(piece)
         size += len(piece.encode())
         if size > context.max_bytes:
-            message = f"{declaration.written!r} has more than {in_units(context.max_bytes)}, the most of an attachment"
+            message = (
+                f"{declaration.written!r} has more than {format_size(context.max_bytes)}, the most of an attachment"
+            )
             raise AttachmentError(message, hint="Select fewer turns: '?select=user,assistant:-3' takes the last three.")
     return "".join(taken)
 

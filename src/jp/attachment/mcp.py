@@ -7,7 +7,7 @@ from typing import Protocol, assert_never
 
 from msgspec.structs import replace
 
-from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext, in_units
+from jp.attachment.base import AttachmentError, Declaration, MissingSourceError, Resolution, ResolveContext, format_size
 from jp.attachment.media import BinaryMedia, TextMedia, UnsupportedMedia, identify
 from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import JpError
@@ -64,7 +64,7 @@ class McpHandler:
         """
         exclude = next((exclude for exclude in excludes if exclude.uri == declaration.uri), None)
         if exclude is not None:
-            notice = f"{declaration.written!r} attaches nothing: {exclude.written!r} leaves it out"
+            notice = f"{declaration.written!r} attaches nothing: {exclude.written!r} excludes it"
             return Resolution(resources=(), notices=(notice,))
         parts = split_uri(declaration.uri)
         if parts is None:
@@ -97,10 +97,9 @@ def _checked(resource: Resource, declaration: Declaration, context: ResolveConte
     name = resource.uri.split("+", 2)[-1]
     size = size_in_bytes(resource)
     if size > context.max_bytes:
-        raise AttachmentError(
-            f"{declaration.written!r} is {in_units(size)}, and an attachment has at most {in_units(context.max_bytes)}",
-            hint="`conversation.max_attachment_bytes` is the limit",
-        )
+        limit = format_size(context.max_bytes)
+        message = f"{declaration.written!r} has {format_size(size)}; an attachment has at most {limit}"
+        raise AttachmentError(message, hint="`conversation.max_attachment_bytes` is the limit")
     if resource.blob is None:
         return replace(resource, name=name, mime_type=resource.mime_type or "text/plain")
     media = identify(resource.blob, name)

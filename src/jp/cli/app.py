@@ -60,12 +60,12 @@ def unknown_command(word: str, path: tuple[str, ...], group: Group) -> UsageErro
 
 def _nearest(word: str, path: tuple[str, ...], group: Group) -> str:
     """The commands below the group that have exactly this name, else one of the group with a similar name."""
-    from jp.likeness import nearest
+    from jp.suggestions import closest_names
 
     found = [" ".join((*path, *below)) for below, _ in walk(group) if below[-1] == word]
     if not found:
         names = [name for node in group.commands for name in (node.name, *node.aliases)]
-        found = [" ".join((*path, name)) for name in nearest(word, names)]
+        found = [" ".join((*path, name)) for name in closest_names(word, names)]
     return " or ".join(f"'{command}'" for command in found)
 
 

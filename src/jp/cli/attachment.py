@@ -190,8 +190,7 @@ def _interruptible(
 def _write(options: GlobalOptions, held: HeldConversation, attachments: Sequence[str]) -> None:
     """Have the conversation declare `attachments`, and nothing else."""
     from jp.app.settings import accept_own
-    from jp.config.sources import flag_layer
-    from jp.config.stored import delta
+    from jp.config.sources import delta, flag_layer
     from jp.conversation.entries import ConfigDelta
 
     before = held.resolved.config.conversation.attachments

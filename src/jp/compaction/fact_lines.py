@@ -12,8 +12,8 @@ import msgspec
 
 from jp.compaction.log_contents import handles_of
 from jp.compaction.status_lines import content_size, whole_size
+from jp.config.entries import ToolCompactionConfig, ToolConfig
 from jp.config.model import ToolCallMode, ToolCallsConfig
-from jp.config.tools import ToolCompactionConfig, ToolConfig
 from jp.context.markers import checksum_of
 from jp.context.types import Call
 from jp.context.types import Facts as ToldFacts

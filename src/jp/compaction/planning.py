@@ -31,8 +31,8 @@ from jp.compaction.overlays import (
 from jp.compaction.projection import project
 from jp.compaction.status_lines import StandIns, content_size
 from jp.compaction.transcript import ViewTranscript, transcript_of
+from jp.config.entries import ToolConfig
 from jp.config.model import ProfileConfig
-from jp.config.tools import ToolConfig
 from jp.context.budget import estimate_messages, items_of
 from jp.conversation.entries import (
     LEAST_OBSERVED,

@@ -36,7 +36,6 @@ from jp.context.summary_fold import (
 from jp.context.summary_schema import NOTHING_SAID, StructuredSummary, SummaryError, SummaryReply
 from jp.context.summary_source import Source, ledger_of, read_source, runs_command
 from jp.context.types import Block, Facts, Message, TextBlock, Transcript
-from jp.conversation.codec import encode
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -45,6 +44,7 @@ from jp.conversation.entries import (
     SummaryPolicy,
     ToolCallRequest,
     ToolCallResponse,
+    encode,
 )
 from jp.conversation.entries import Facts as LoggedFacts
 from jp.conversation.resource import Payload

@@ -9,7 +9,6 @@ from typing import Any, Literal, NoReturn, assert_never, cast
 
 import msgspec
 
-from jp.config.keys import KeyPath, is_index, key_text, parse_key
 from jp.config.layers import (
     SEPARATORS,
     AddItems,
@@ -30,6 +29,7 @@ from jp.config.schema import (
     Free,
     InvalidValueError,
     Items,
+    KeyPath,
     MergedText,
     Names,
     Node,
@@ -38,6 +38,9 @@ from jp.config.schema import (
     example,
     expected,
     got,
+    is_index,
+    key_text,
+    parse_key,
     unexpected,
     unknown,
 )

@@ -22,9 +22,8 @@ from jp.config.files import (
     parse_toml,
     read_text,
 )
-from jp.config.keys import KeyPath, key_text
 from jp.config.layers import SEPARATORS
-from jp.config.schema import FILE, Free, InvalidValueError, Items, MergedText, Names, Node, Table
+from jp.config.schema import FILE, Free, InvalidValueError, Items, KeyPath, MergedText, Names, Node, Table, key_text
 from jp.config.toml import Data, UnwritableError, formatted, rewritten
 from jp.errors import ConfigurationError, StorageError
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, cast
 import msgspec
 
 from jp.config.assignment import node_at
-from jp.config.keys import KeyPath, key_text, parse_key
 from jp.config.layers import (
     DEFAULT,
     AddItems,
@@ -31,7 +30,7 @@ from jp.config.layers import (
 )
 from jp.config.model import AppConfig, JsonObject
 from jp.config.positions import Position, place_of
-from jp.config.schema import Field, Free, Items, MergedText, Names, Node, Scalar, Table
+from jp.config.schema import Field, Free, Items, KeyPath, MergedText, Names, Node, Scalar, Table, key_text, parse_key
 from jp.config.toml import is_array_of_tables, toml_key, toml_value
 from jp.errors import ConfigurationError
 

@@ -12,12 +12,11 @@ from typing import Any, Literal
 import msgspec
 
 from jp.config.assignment import FragmentName, read_partial
-from jp.config.keys import parse_key
 from jp.config.layers import Layer, LayerKind, MapChange, Origin, applied
-from jp.config.schema import APP, FILE, InvalidValueError, known_keys
+from jp.config.schema import APP, FILE, InvalidValueError, known_keys, parse_key
 from jp.config.toml import load_toml
 from jp.errors import ConfigurationError
-from jp.reading import read_beginning
+from jp.file_access import read_beginning
 
 FILE_NAME = "config.toml"
 DIRECTORY_FILE_NAME = ".jp.toml"

@@ -13,9 +13,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, assert_never, cast
 
 import msgspec
 
-from jp.config.keys import KeyPath, key_text
 from jp.config.model import AppConfig, JsonObject
-from jp.config.schema import APP, folded, unfolded
+from jp.config.schema import APP, KeyPath, folded, key_text, unfolded
 from jp.errors import ConfigurationError
 
 Separator = Literal["none", "space", "line", "paragraph"]

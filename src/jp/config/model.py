@@ -8,40 +8,39 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.accounts import (
+from jp.config.entries import (
     AnthropicConfig,
-    CerebrasConfig,
-    GoogleConfig,
-    LlamacppConfig,
-    OllamaConfig,
-    OpenaiConfig,
-    OpenrouterConfig,
-    ScriptConfig,
-    ServerConfig,
-)
-from jp.config.direction import (
     Attachments,
     CachePolicy,
+    CerebrasConfig,
     Cost,
     Count,
     Effort,
+    GoogleConfig,
     Guarded,
     Harmless,
     InsideWorkspace,
     JsonObject,
     Limit,
+    LlamacppConfig,
+    McpServerConfig,
     MergedText,
     ModelChoice,
     NeedsTrust,
     NewNames,
+    OllamaConfig,
+    OpenaiConfig,
+    OpenrouterConfig,
     Ordered,
     Positive,
+    ScriptConfig,
     Seconds,
     Section,
+    ServerConfig,
+    ToolConfig,
     UniqueTexts,
     VariableName,
 )
-from jp.config.tools import McpServerConfig, ToolConfig
 from jp.errors import ConfigurationError
 
 ToolCallMode = Literal["digest", "strip", "strip-requests", "strip-responses", "omit"]

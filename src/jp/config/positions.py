@@ -15,7 +15,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Item, Key, Table
 from tomlkit.parser import Parser
 
-from jp.config.keys import KeyPath
+from jp.config.schema import KeyPath
 
 _SPACE = re.compile(r"[ \t]*")
 _LARGEST = 64 * 1024

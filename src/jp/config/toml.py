@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import msgspec
 
-from jp.config.keys import KeyPath
+from jp.config.schema import KeyPath
 from jp.errors import ConfigurationError
 
 if TYPE_CHECKING:

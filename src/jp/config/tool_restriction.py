@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from jp.config.direction import (
+from jp.config.entries import (
     NEEDS_TRUST,
     NEUTRAL,
     RUN_MODES,
@@ -24,13 +24,12 @@ from jp.config.direction import (
     Neutral,
     Offer,
     Ordered,
+    ToolConfig,
     entry,
     is_same,
     lapses,
 )
-from jp.config.keys import KeyPath
-from jp.config.schema import Field, Names, Table
-from jp.config.tools import ToolConfig
+from jp.config.schema import Field, KeyPath, Names, Table
 
 ALL = "*"
 TOOLS: KeyPath = ("conversation", "tools")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.direction import (
+from jp.config.entries import (
     NEEDS_TRUST,
     NEUTRAL,
     Attachments,
@@ -27,7 +27,6 @@ from jp.config.direction import (
     is_same,
     lapses,
 )
-from jp.config.keys import KeyPath, key_text
 from jp.config.layers import (
     Change,
     Ignored,
@@ -42,7 +41,7 @@ from jp.config.layers import (
     resolve,
 )
 from jp.config.model import JsonObject, resolve_alias
-from jp.config.schema import APP, Free, Names, Node, Table
+from jp.config.schema import APP, Free, KeyPath, Names, Node, Table, key_text
 from jp.config.tool_restriction import TOOLS, Note, default_of, restricted_tools
 from jp.errors import ConfigurationError
 

@@ -10,16 +10,13 @@ from typing import Literal, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from jp.context.estimate import estimate_tokens, estimate_tokens_of_bytes
+from jp.context.estimate import PER_IMAGE, estimate_tokens, estimate_tokens_of_bytes
 from jp.context.types import Block, Call, Message, ReasoningBlock, StoredBlock, TextBlock
 
 PER_MESSAGE = 4
 PER_CALL = 12
 PER_RESULT = 8
 """Tokens of a role, and of the envelope of a call and of a result."""
-
-PER_IMAGE = 1_600
-"""Providers scale a picture down until it costs about this much."""
 
 _PER_PAGE = 2_250
 _BYTES_PER_PAGE = 50_000

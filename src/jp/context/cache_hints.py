@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, get_args
 
 import msgspec
@@ -57,6 +58,22 @@ def place_hints(pieces: Sequence[Piece]) -> tuple[CacheHint, ...]:
         if len(chosen) < MOST:
             chosen.setdefault(position, reason)
     return tuple(CacheHint(position=position, reason=chosen[position]) for position in sorted(chosen))
+
+
+def count_markable(messages: Iterable[tuple[bool, int]]) -> int:
+    """Return how many of the last messages a mark can be in, attachments apart: `place_hints` needs no others.
+
+    Args:
+        messages: The last one first: whether it is the model's, and its number of pieces.
+    """
+    pieces, newest, has_answer = 0, None, False
+    for count, (is_answer, size) in enumerate(messages, 1):
+        newest = size if newest is None else newest
+        pieces += size
+        if has_answer and not is_answer and pieces > LOOKBACK + newest + size:
+            return count
+        has_answer = has_answer or (is_answer and count > 1)
+    return sys.maxsize
 
 
 def _wanted(pieces: Sequence[Piece]) -> Iterator[tuple[int, Reason]]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
 _ASCII = 25
 _HALF_OF_A_PAIR = 120
 
@@ -58,3 +62,30 @@ def estimate_tokens_of_bytes(size: int, chars: int | None = None) -> int:
     if chars is None:
         return round(size / _BYTES_PER_TOKEN)
     return round(chars / _BYTES_PER_TOKEN + max(size - chars, 0) * _TOKENS_PER_EXTRA_BYTE)
+
+
+PER_IMAGE = 1_600
+"""Tokens of an image: providers scale one down until it costs about this much."""
+
+_ADDRESS = r'(?<!\\)"(?:data:[\w/.+-]+;base64,)?'
+_PICTURE = re.compile(_ADDRESS + r'(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR)[A-Za-z0-9+/]*={0,2}"')
+_DOCUMENT = re.compile(_ADDRESS + "JVBERi0")
+"""Strings of JSON that are an image (PNG, JPEG, GIF, WebP), and that begin a PDF, by their first bytes in Base64."""
+
+
+class PartTokens(NamedTuple):
+    """The estimated tokens of a part of a request; `encoded` is the number of images and documents in it."""
+
+    tokens: int
+    encoded: int
+
+
+def estimate_parts(items: Iterable[bytes]) -> PartTokens:
+    """Return the tokens of JSON. An image costs what images do, a document as much as its bytes would as text."""
+    tokens = encoded = 0
+    for item in items:
+        text = item.decode()
+        pieces = _PICTURE.split(text)
+        tokens += sum(map(estimate_tokens, pieces)) + PER_IMAGE * (len(pieces) - 1)
+        encoded += len(pieces) - 1 + len(_DOCUMENT.findall(text))
+    return PartTokens(tokens, encoded)

@@ -10,7 +10,7 @@ import msgspec
 
 from jp.conversation.entries import JsonObject
 from jp.errors import UsageError
-from jp.likeness import nearest
+from jp.suggestions import closest_names
 
 IN_PLACE = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"})
 """Keywords whose schemas are about the same value as the schema that they stand in."""
@@ -288,7 +288,7 @@ def _meant(word: str) -> str:
     """What somebody who wrote `word` for a type may have meant."""
     if word.lower() in _OTHERS:
         return _OTHERS[word.lower()]
-    near = nearest(word, (*_TYPES, *_LONG_NAMES))
+    near = closest_names(word, (*_TYPES, *_LONG_NAMES))
     meant = f"did you mean {near[0]!r}?" if near else f"the types are: {', '.join(_TYPES)}."
     return f'{meant} A constant is quoted ("{word}"), and so is a description with a comma.'
 

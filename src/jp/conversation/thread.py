@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from operator import is_
-from typing import Literal, Protocol, TypeVar, assert_never
+from typing import Generic, Literal, Protocol, TypeVar, assert_never
 
 import msgspec
 from msgspec.structs import replace
@@ -269,11 +269,34 @@ def map_view_carriers(event: ViewEvent, change: CarrierChange) -> ViewEvent:
 
 
 def count_unchanged(before: Sequence[object], after: Sequence[object]) -> int:
-    """Return a number of leading items that are the same objects in both; at most all that are.
+    """Return the number of leading items that are the same objects in both.
 
-    What grows at its end, apart from a few last items, is compared without a step of Python for each item.
+    Sequences that differ near their ends alone are compared without a step of Python for each item.
     """
-    count, step = min(len(before), len(after)), 1
+    length = min(len(before), len(after))
+    count, step = length, 1
     while count and not all(map(is_, islice(before, count), after)):
         count, step = max(count - step, 0), step * 2
+    while count < length and before[count] is after[count]:
+        count += 1
     return count
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class GrowingMap(Generic[A, B]):
+    """Maps the items of sequences that grow at their end: items that have not changed are not mapped again."""
+
+    def __init__(self, function: Callable[[A], B]) -> None:
+        self._function = function
+        self._items: Sequence[A] = ()
+        self._results: list[B] = []
+
+    def map(self, items: Sequence[A]) -> list[B]:
+        """Return the results for `items`; items are the same only if they are the same objects."""
+        same = count_unchanged(self._items, items)
+        self._results = [*self._results[:same], *map(self._function, items[same:])]
+        self._items = items
+        return self._results

@@ -13,11 +13,11 @@ import msgspec
 from anyio import CancelScope, Event, create_task_group, current_time, move_on_after
 from anyio.to_thread import run_sync
 
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.errors import ConfigurationError, JpError
-from jp.mcp.definitions import ClosedError, EndedError, Listing, Opening, ServerError, UnauthorizedError
-from jp.mcp.session import Call, Called, Session, Talk, explained, open_session, speaks_otherwise
-from jp.mcp.transport import HttpLink, ServerProcess, StdioLink
+from jp.mcp.definitions import ClosedError, EndedError, Handshake, Listing, ServerError, UnauthorizedError
+from jp.mcp.session import Call, CallResult, Session, SessionListener, error_of, may_need_discover, open_session
+from jp.mcp.transport import HttpTransport, ServerProcess, StdioTransport
 from jp.process.environment import child_environment, exit_code_text, find_program
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jp.process.sandbox.policy import Confinement
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class ServerContext(msgspec.Struct, frozen=True, kw_only=True):
     """The place where servers are started: `directory`, with jp's environment. `cwd` is jp's own directory.
 
     `private` are the directories of jp itself, which a confined server cannot read.
@@ -58,7 +58,7 @@ def check(name: str, config: McpServerConfig) -> None:
         )
 
 
-def confinement(config: McpServerConfig, around: Surroundings) -> Confinement | None:
+def confinement(config: McpServerConfig, around: ServerContext) -> Confinement | None:
     """Return the limits of a server's program; None where it has none. Nobody is asked before it starts."""
     if config.sandbox.mode in {None, "off"}:
         return None
@@ -69,7 +69,7 @@ def confinement(config: McpServerConfig, around: Surroundings) -> Confinement | 
 
 
 @contextmanager
-def started(name: str, config: McpServerConfig, around: Surroundings) -> Generator[ServerProcess]:
+def started(name: str, config: McpServerConfig, around: ServerContext) -> Generator[ServerProcess]:
     """Start the program of a server; leave the context once it has ended.
 
     It gets none of jp's environment that may be a secret and was not named.
@@ -95,7 +95,7 @@ def started(name: str, config: McpServerConfig, around: Surroundings) -> Generat
     with ExitStack() as stack:
         try:
             if limits is not None:
-                from jp.process.sandbox.launching import confined
+                from jp.process.sandbox.launcher import confined
 
                 launch = stack.enter_context(confined(words, environment, directory=directory, confinement=limits))
                 words, environment = tuple(launch.words), dict(launch.environment)
@@ -152,14 +152,14 @@ class Connection:
         self,
         name: str,
         config: McpServerConfig,
-        around: Surroundings,
-        talk: Talk,
+        around: ServerContext,
+        talk: SessionListener,
         *,
-        remembered: Opening = "initialize",
+        remembered: Handshake = "initialize",
     ) -> None:
         self.name = name
         self.config = config
-        self._opening: Opening = remembered if config.protocol == "auto" else config.protocol
+        self._opening: Handshake = remembered if config.protocol == "auto" else config.protocol
         self._around = around
         self._talk = talk
         self._task: Task[None] | None = None
@@ -202,7 +202,7 @@ class Connection:
         session = await self._ready()
         return session.listing
 
-    async def call(self, call: Call) -> Called:
+    async def call(self, call: Call) -> CallResult:
         """Call a tool.
 
         Raises:
@@ -256,7 +256,7 @@ class Connection:
         except JpError as error:
             self._failure = error
         except Exception as error:  # noqa: BLE001  whatever a server brings about costs its own tools
-            self._failure = explained(self.name, error)
+            self._failure = error_of(self.name, error)
         finally:
             self._session = None
             self._settled.set()
@@ -272,7 +272,7 @@ class Connection:
             except Exception as error:
                 if not self._begins_otherwise(error):
                     raise
-                self._talk.log(f"{self.name}: {explained(self.name, error).message}; beginning with {self._opening!r}")
+                self._talk.log(f"{self.name}: {error_of(self.name, error).message}; beginning with {self._opening!r}")
                 await self._serve_once(scope)
         if scope.cancelled_caught:
             raise ServerError(
@@ -298,7 +298,7 @@ class Connection:
             self._opening = "initialize"
             return isinstance(error, EndedError)
         self._opening = "discover"
-        return speaks_otherwise(error)
+        return may_need_discover(error)
 
     async def _serve_process(self, scope: CancelScope) -> None:
         with started(self.name, self.config, self._around) as process:
@@ -306,17 +306,17 @@ class Connection:
 
     async def _serve_started(self, process: ServerProcess, scope: CancelScope) -> None:
         self._process = process
-        link = StdioLink(process, lambda line: self._talk.log(f"{self.name}: {line}"))
+        link = StdioTransport(process, lambda line: self._talk.log(f"{self.name}: {line}"))
         try:
             async with open_session(self.name, link, self._talk, opening=self._opening) as session:
                 await self._open(session, scope, link.ended)
         except Exception as error:
-            reason = explained(self.name, error)
+            reason = error_of(self.name, error)
             raise self._ended(process, link) if isinstance(reason, ClosedError) else reason from error
         if not self._closing.is_set():
             raise self._ended(process, link)
 
-    def _ended(self, process: ServerProcess, link: StdioLink) -> ServerError:
+    def _ended(self, process: ServerProcess, link: StdioTransport) -> ServerError:
         said = f"; the last that it said: {process.last_words}" if process.last_words else ""
         if link.broken:
             return self._stopped(link.broken, said)
@@ -328,7 +328,7 @@ class Connection:
         return ServerError(f"the MCP server {self.name!r} was stopped: {why}{said}")
 
     async def _serve_url(self, url: str, scope: CancelScope) -> None:
-        link = HttpLink(url, headers_of(self.name, self.config, self._around.environment))
+        link = HttpTransport(url, headers_of(self.name, self.config, self._around.environment))
         try:
             async with open_session(self.name, link, self._talk, opening=self._opening) as session:
                 link.refused = None

@@ -10,24 +10,27 @@ import msgspec
 from anyio import Event
 
 from jp import __version__
-from jp.config.direction import JsonObject
+from jp.config.entries import JsonObject
 from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.errors import JpError
-from jp.mcp.bounds import BoundedTransport, Excess, Link
 from jp.mcp.definitions import (
     ClosedError,
+    Elicitation,
+    FormAnswer,
+    Handshake,
     Hints,
     Listing,
-    Opening,
     RefusalError,
     ServerError,
     ServerTool,
+    UrlRequest,
     blocks_of,
     canonical_uri,
+    form_of,
     resource_of,
     worth_reading,
 )
-from jp.mcp.forms import Elicitation, Filled, Page, form_of
+from jp.mcp.transport import BoundedTransport, Excess, Transport
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -40,7 +43,7 @@ _LONGEST = 2000
 _CLOSED = "Connection closed"
 
 
-def explained(server: str, error: BaseException) -> JpError:
+def error_of(server: str, error: BaseException) -> JpError:
     """Return why a session, or a request in it, has failed. Of several reasons it is the first."""
     import httpx2
     from mcp.shared.exceptions import MCPError
@@ -50,7 +53,7 @@ def explained(server: str, error: BaseException) -> JpError:
         case JpError():
             return error
         case BaseExceptionGroup():
-            return explained(server, error.exceptions[0])
+            return error_of(server, error.exceptions[0])
         case MCPError():
             return _refused(server, error)
         case ValidationError():
@@ -63,7 +66,7 @@ def explained(server: str, error: BaseException) -> JpError:
             return ServerError(f"the MCP server {server!r}: {said}")
 
 
-def speaks_otherwise(error: BaseException) -> bool:
+def may_need_discover(error: BaseException) -> bool:
     """Return whether a server may have refused `initialize` because it knows only versions that begin without it."""
     from mcp.shared.exceptions import MCPError
     from mcp_types import HEADER_MISMATCH, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
@@ -96,7 +99,7 @@ def _refused(server: str, error: MCPError) -> JpError:
     return RefusalError(f"the MCP server {server!r} says: {error.message[:_LONGEST]}")
 
 
-class Talk(Protocol):
+class SessionListener(Protocol):
     """Listener for events of a session."""
 
     def log(self, text: str) -> None:
@@ -118,10 +121,10 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     tool: str
     arguments: JsonObject
     progress: Callable[[str], None]
-    elicit: Callable[[Elicitation], Awaitable[Filled]]
+    elicit: Callable[[Elicitation], Awaitable[FormAnswer]]
 
 
-class Called(msgspec.Struct, frozen=True, kw_only=True):
+class CallResult(msgspec.Struct, frozen=True, kw_only=True):
     """A tool's result."""
 
     content: tuple[Block, ...]
@@ -202,7 +205,7 @@ _LONGEST_NAME = 256
 _LONGEST_DESCRIPTION = 16 * 1024
 
 
-async def list_tools(client: Client, server: str, *, opening: Opening) -> Listing:
+async def list_tools(client: Client, server: str, *, opening: Handshake) -> Listing:
     """Return every tool of `server`, the first of each name. The session began with `opening`.
 
     Raises:
@@ -255,10 +258,10 @@ _MOST_LOGGED = 1000
 _LONGEST_LOGGED = 2000
 
 
-class Hearing:
+class ServerCallbacks:
     """Answers what the server `name` asks while calls run, and notes that its list of tools has changed."""
 
-    def __init__(self, name: str, talk: Talk) -> None:
+    def __init__(self, name: str, talk: SessionListener) -> None:
         self.changed = Event()
         self._name = name
         self._talk = talk
@@ -302,7 +305,7 @@ class Hearing:
             return types.ElicitResult(action="cancel")
         self._asked += 1
         try:
-            filled: Filled = await self._calls[0].elicit(elicitation)
+            filled: FormAnswer = await self._calls[0].elicit(elicitation)
         finally:
             self._asked -= 1
         if filled.action != "accept":
@@ -311,7 +314,7 @@ class Hearing:
 
     def _elicitation(self, params: types.ElicitRequestParams) -> Elicitation:
         if params.mode == "url":
-            return Page(server=self._name, message=params.message, url=params.url)
+            return UrlRequest(server=self._name, message=params.message, url=params.url)
         return form_of(self._name, params.message, params.requested_schema)
 
 
@@ -324,7 +327,9 @@ _MOST_URIS = 10
 
 
 @asynccontextmanager
-async def open_session(name: str, link: Link, talk: Talk, *, opening: Opening) -> AsyncGenerator[Session]:
+async def open_session(
+    name: str, link: Transport, talk: SessionListener, *, opening: Handshake
+) -> AsyncGenerator[Session]:
     """Yield a session over `link` with the server `name`, from the agreement on a version to the end.
 
     Sampling is not offered: a server cannot spend the user's tokens. With `discover`, the SDK goes on with
@@ -337,7 +342,7 @@ async def open_session(name: str, link: Link, talk: Talk, *, opening: Opening) -
     from mcp_types import Implementation
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-    hearing = Hearing(name, talk)
+    hearing = ServerCallbacks(name, talk)
     client = Client(
         BoundedTransport(link),
         mode="legacy" if opening == "initialize" else "auto",
@@ -358,7 +363,9 @@ async def open_session(name: str, link: Link, talk: Talk, *, opening: Opening) -
 class Session:
     """Requests that a server can answer. `listing` are its tools as they were when the session began."""
 
-    def __init__(self, client: Client, hearing: Hearing, *, name: str, listing: Listing, talk: Talk) -> None:
+    def __init__(
+        self, client: Client, hearing: ServerCallbacks, *, name: str, listing: Listing, talk: SessionListener
+    ) -> None:
         self.listing = listing
         self._newest = listing
         self._client = client
@@ -366,7 +373,7 @@ class Session:
         self._name = name
         self._talk = talk
 
-    async def call(self, call: Call) -> Called:
+    async def call(self, call: Call) -> CallResult:
         """Call a tool, and read what its result links to. Where this is cancelled, the server is told.
 
         Raises:
@@ -383,7 +390,7 @@ class Session:
             content = (*content, TextBlock(text=msgspec.json.encode(result.structured_content).decode()))
         read = await self._linked(result)
         whole = tuple(read.get(block.uri, block) if isinstance(block, ResourceLink) else block for block in content)
-        return Called(content=whole, is_error=result.is_error)
+        return CallResult(content=whole, is_error=result.is_error)
 
     async def read(self, uri: str) -> tuple[Resource, ...]:
         """Return the resources that the server gives for its own `uri`; of several with one URI each has a number.
@@ -425,7 +432,7 @@ class Session:
             else:
                 await self._follow_notifications()
         except Exception as error:  # noqa: BLE001  without it, changes are seen when the next session begins
-            self._talk.log(f"{self._name}: {explained(self._name, error).message}")
+            self._talk.log(f"{self._name}: {error_of(self._name, error).message}")
 
     async def _follow_subscription(self) -> None:
         async with self._client.listen(tools_list_changed=True) as changes:
@@ -469,7 +476,7 @@ class Session:
         try:
             return await answer
         except Exception as error:
-            raise explained(self._name, error) from error
+            raise error_of(self._name, error) from error
 
 
 def _progress_text(done: float, total: float | None, message: str | None) -> str:

@@ -5,7 +5,10 @@ Everything is decided by what comes before it, so that a longer thread begins wi
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import is_
+from typing import Generic, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -16,6 +19,7 @@ from jp.conversation.thread import (
     AssistantText,
     NamedCall,
     ReferenceBlock,
+    Thread,
     ToolCall,
     ToolResult,
     UserResource,
@@ -90,35 +94,107 @@ def _plain(text: str) -> str:
 
 
 def arranged(events: Sequence[ViewEvent], *, valid_id: Callable[[str, int], str] = plain_id) -> Iterator[Arranged]:
-    """The events in wire order.
+    """Yield the events in wire order.
 
     The resources of a request stand before its text: what is asked comes after what it is about. Every call is
-    answered before the user speaks again, in the order of the calls; a result without a call is not there. `valid_id`
-    makes of the id that a model gave one that the provider takes, another one for every number: where ids repeat, they
-    are numbered.
+    answered before the user speaks again, in the order of the calls; a result without a call is dropped. `valid_id`
+    makes of the id that a model gave one that the provider takes, another one for every number: ids that repeat are
+    numbered.
     """
+    wire_ids, names = _wire_ids(events, _CallIds(valid_id))
+    return _in_order(events, _results_in(events), wire_ids, names)
+
+
+class _Builder(Protocol):
+    def add(self, event: Arranged, /) -> None: ...
+
+    def fork(self) -> Self: ...
+
+
+B = TypeVar("B", bound=_Builder)
+
+
+class GrowingMessages(Generic[B]):
+    """Builds the messages of a thread that grows: only events that were added are built.
+
+    The messages up to the last answer that followed a tool's result are final. A thread with other settings, or whose
+    final events are other objects, is built from its beginning. The result is what a new builder would give.
+    """
+
+    def __init__(self, valid_id: Callable[[str, int], str] = plain_id) -> None:
+        self._valid_id = valid_id
+        self._builder: B | None = None
+        self._base: tuple[Thread, tuple[str, int]] | None = None
+        self._events: tuple[ViewEvent, ...] = ()
+        self._ids = _CallIds(valid_id)
+        self._names: dict[str, str] = {}
+
+    def build(self, thread: Thread, create: Callable[[], B]) -> B:
+        """Return a builder of its own to which all events of `thread` were added. `create` makes an empty one."""
+        base = (msgspec.structs.replace(thread, events=()), newest_request(thread.events))
+        builder, events = self._builder, thread.events[len(self._events) :]
+        self._builder = None  # an event that cannot be built leaves nothing behind
+        if builder is None or base != self._base or not self._goes_on(thread.events, events):
+            builder, events = create(), thread.events
+            self._events, self._ids, self._names = (), _CallIds(self._valid_id), {}
+        final = _final_part(events)
+        results = _results_in(events)
+        first, names = _wire_ids(events[:final], self._ids)
+        self._names.update(names)
+        second, names = _wire_ids(events[final:], self._ids.fork())
+        names = ChainMap(names, self._names)
+        for event in _in_order(events[:final], results, first, names):
+            builder.add(event)
+        self._builder, self._base, self._events = builder, base, self._events + events[:final]
+        last = builder.fork()
+        for event in _in_order(events[final:], results, second, names):
+            last.add(event)
+        return last
+
+    def _goes_on(self, events: Sequence[ViewEvent], added: Sequence[ViewEvent]) -> bool:
+        """Return whether `events` begin with those that are final, and nothing that was added belongs to one."""
+        if len(events) < len(self._events) or not all(map(is_, self._events, events)):
+            return False
+        calls = {event.origin for event in added if isinstance(event, ToolCall)}
+        return calls.issuperset([event.call for event in added if isinstance(event, ToolResult)])
+
+
+def _final_part(events: Sequence[ViewEvent]) -> int:
+    """Return the position after which only the last answer to tools' results, and what follows it, are."""
+    for position in range(len(events) - 1, 0, -1):
+        if isinstance(events[position - 1], ToolResult) and not isinstance(events[position], ToolResult):
+            return position
+    return 0
+
+
+def _results_in(events: Iterable[ViewEvent]) -> dict[str, list[ToolResult]]:
     results: dict[str, list[ToolResult]] = {}
     for event in events:
         if isinstance(event, ToolResult):
             results.setdefault(event.call, []).append(event)
-    ids = _CallIds(valid_id)
-    # A note about a superseded snapshot names a call that comes later.
-    wire_ids = [ids.take(event.call_id) for event in events if isinstance(event, ToolCall)]
-    by_call = dict(zip((event.origin for event in events if isinstance(event, ToolCall)), wire_ids, strict=True))
+    return results
+
+
+def _in_order(
+    events: Sequence[ViewEvent],
+    results: Mapping[str, list[ToolResult]],
+    wire_ids: Iterable[str],
+    names: Mapping[str, str],
+) -> Iterator[Arranged]:
     upcoming = iter(wire_ids)
     pending: list[Called] = []
     for event in _ordered(events):
         if isinstance(event, (UserText, UserResource, ToolResult)):
-            yield from _answers(pending, results, by_call)
+            yield from _answers(pending, results, names)
             pending.clear()
         if isinstance(event, ToolCall):
             pending.append(Called(wire_id=next(upcoming), call=_named(event)))
             yield pending[-1]
         elif isinstance(event, UserText) and event.named is not None:
-            yield msgspec.structs.replace(event, text=_renamed(event.text, event.named, by_call))
+            yield msgspec.structs.replace(event, text=_renamed(event.text, event.named, names))
         elif not isinstance(event, ToolResult):
             yield event
-    yield from _answers(pending, results, by_call)
+    yield from _answers(pending, results, names)
 
 
 def _named(call: ToolCall) -> ToolCall:
@@ -169,6 +245,13 @@ def _ordered(events: Iterable[ViewEvent]) -> Iterator[ViewEvent]:
     yield from held
 
 
+def _wire_ids(events: Iterable[ViewEvent], ids: _CallIds) -> tuple[list[str], dict[str, str]]:
+    """Return the ids of the calls in order, and by their origins: a note can name a call that comes after it."""
+    calls = [event for event in events if isinstance(event, ToolCall)]
+    wire_ids = [ids.take(call.call_id) for call in calls]
+    return wire_ids, dict(zip((call.origin for call in calls), wire_ids, strict=True))
+
+
 class _CallIds:
     """Ids on the wire: the provider's own where they are valid and new."""
 
@@ -186,3 +269,9 @@ class _CallIds:
         self._numbers[base] = number
         self._taken.add(wire_id)
         return wire_id
+
+    def fork(self) -> _CallIds:
+        """Return the same ids; those taken from the fork are not taken here."""
+        found = _CallIds(self._valid_id)
+        found._taken, found._numbers = set(self._taken), dict(self._numbers)
+        return found

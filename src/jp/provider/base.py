@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from typing import Literal, Protocol
+import hashlib
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
 from jp.conversation.entries import InputChange, JsonObject, Usage
 from jp.conversation.thread import Thread
 from jp.provider.errors import ProviderError
+
+if TYPE_CHECKING:
+    from jp.context.estimate import PartTokens
 
 
 class TextDelta(msgspec.Struct, frozen=True):
@@ -107,6 +112,44 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
     hint: str
 
 
+DIGEST_CHARS = 16
+
+
+def digest_of(items: Iterable[bytes]) -> str:
+    """Return the hash of a part of a request, as logs keep it."""
+    digest = hashlib.sha256()
+    for item in items:
+        digest.update(len(item).to_bytes(8))
+        digest.update(item)
+    return digest.hexdigest()[:DIGEST_CHARS]
+
+
+class SentMessage(tuple[bytes, ...]):  # noqa: SLOT001  its properties are kept with it
+    """A message as prompt caches see it: its role, then its content blocks, each as canonical JSON."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Its hash, computed once: a message is sent again in each later request."""
+        return digest_of(self)
+
+    @cached_property
+    def tokens(self) -> PartTokens:
+        """Its estimated tokens, counted once."""
+        from jp.context.estimate import estimate_parts
+
+        return estimate_parts(self)
+
+
+class Sections(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as prompt caches see it, without cache markers: in this order, each item canonical JSON."""
+
+    tools: tuple[bytes, ...] = ()
+    system: tuple[bytes, ...] = ()
+    messages: tuple[SentMessage, ...] = ()
+    settings: tuple[bytes, ...] = ()
+    """Parameters that belong to the prefix behind which a model takes its reasoning back."""
+
+
 class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What goes over the wire, without credentials.
 
@@ -121,6 +164,7 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     model: str
     body: JsonObject
+    sections: Sections
     framing: Framing = "sse"
     headers: tuple[tuple[str, str], ...] = ()
     left_out: tuple[str, ...] = ()
@@ -179,10 +223,6 @@ class Provider(Protocol):
         """
         ...
 
-    def sections(self, request: WireRequest) -> Sections:
-        """The parts of `request` that prompt caches see, cache markers aside."""
-        ...
-
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """The origins of the reasoning in `thread` that an error of kind `rejected_reasoning` is about. Pure.
 
@@ -200,17 +240,6 @@ class Provider(Protocol):
             ProviderError: the request failed, or the stream ended without `Finished`.
         """
         ...
-
-
-class Sections(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as prompt caches see it: in this order, each item canonical JSON."""
-
-    tools: tuple[bytes, ...]
-    system: tuple[bytes, ...]
-    messages: tuple[tuple[bytes, ...], ...]
-    """One item for each message: its role, then its content blocks."""
-    settings: tuple[bytes, ...] = ()
-    """Parameters that belong to the prefix behind which a model takes its reasoning back."""
 
 
 class ResponseDecoder(Protocol):

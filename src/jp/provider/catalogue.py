@@ -18,11 +18,11 @@ from msgspec.structs import replace
 from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.errors import StorageError
+from jp.file_access import read_beginning
 from jp.provider.base import Abilities, ModelDetails
 from jp.provider.listing import ListedModel
 from jp.provider.models import canonical_name, find_model, model_table
 from jp.provider.registry import KINDS, PROVIDERS, ModelId, account_of, built_in, kind_of, vendor_of
-from jp.reading import read_beginning
 
 
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True):

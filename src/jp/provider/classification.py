@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from jp.likeness import nearest
 from jp.provider.errors import RETRYABLE, ErrorKind, ProviderError
 from jp.provider.models import known_names
 from jp.provider.reader import UNREADABLE
+from jp.suggestions import closest_names
 
 _LONGEST_WAIT = 365 * 86_400.0
 """Longest wait in seconds that is returned: a year."""
@@ -413,7 +413,7 @@ def _hint(kind: ErrorKind, origin: Origin, reply: Reply) -> str:
 def _other_models(origin: Origin) -> str:
     """Return a hint with models of the provider that exist."""
     others = (name for name in known_names(origin.provider) if name != origin.model)
-    near = ", ".join(repr(f"{origin.provider}/{name}") for name in nearest(origin.model, others, most=3))
+    near = ", ".join(repr(f"{origin.provider}/{name}") for name in closest_names(origin.model, others, most=3))
     listing = f"`jp model ls {origin.provider} --refresh` lists what it has"
     # A cloud has no such setting and lists its models only on its web pages.
     listing = listing if origin.base_url_setting.endswith(".base_url") else ""

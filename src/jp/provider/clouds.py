@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from jp import __version__
-from jp.config.accounts import CloudAccount
+from jp.config.entries import CloudAccount
 from jp.errors import AuthenticationError, ConfigurationError, JpError
 from jp.provider.base import WireRequest
 from jp.provider.classification import redact

@@ -12,7 +12,7 @@ import msgspec
 from jp import __version__
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
-from jp.provider.base import Framing, Part, ResponseDecoder, Sections, WireRequest
+from jp.provider.base import Framing, Part, ResponseDecoder, WireRequest
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.keys import missing_key
 from jp.provider.transport import HttpRequest, HttpResponse, Limits, post
@@ -62,10 +62,6 @@ class Adapter(Protocol):
 
     def render(self, thread: Thread) -> WireRequest:
         """The request for `thread`."""
-        ...
-
-    def sections(self, request: WireRequest) -> Sections:
-        """The parts of `request` that prompt caches see."""
         ...
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
@@ -180,10 +176,6 @@ class HttpProvider:
             ProviderError: the thread holds what the provider cannot be sent.
         """
         return self._adapter.render(thread)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """The parts of `request` that prompt caches see, cache markers aside."""
-        return self._adapter.sections(request)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """The origins of the reasoning that an error is about, none where it does not say."""

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from jp.config.accounts import CloudAccount, ModelFactsConfig
+from jp.config.entries import CloudAccount, ModelFactsConfig
 from jp.config.model import AppConfig, LlmConfig, RequestConfig, resolve_alias
 from jp.errors import ConfigurationError
-from jp.likeness import nearest
 from jp.provider.base import Provider
 from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, hint_for_required, missing_key
 from jp.provider.models import known_names
 from jp.provider.transport import Limits
 from jp.provider.vendor import LocalServer, Vendor
+from jp.suggestions import closest_names
 
 if TYPE_CHECKING:
     from jp.provider.http import Account, Adapter
@@ -145,7 +145,7 @@ def _quoted(names: tuple[str, ...]) -> str:
 
 def _unknown_alias(text: str, aliases: Mapping[str, str]) -> ConfigurationError:
     full = {name: f"{provider}/{name}" for provider in PROVIDERS for name in known_names(provider)}
-    near = nearest(text, (*aliases, *full), most=3)
+    near = closest_names(text, (*aliases, *full), most=3)
     meant = _quoted(tuple(full.get(name, name) for name in near))
     hint = f"did you mean {meant}?" if meant else _HINT
     return ConfigurationError(f"{text!r} is neither a model nor an alias", hint=hint)
@@ -153,7 +153,7 @@ def _unknown_alias(text: str, aliases: Mapping[str, str]) -> ConfigurationError:
 
 def _unknown_provider(provider: str, own: Collection[str] = ()) -> ConfigurationError:
     known = (*PROVIDERS, *own)
-    near = nearest(provider, known, most=3)
+    near = closest_names(provider, known, most=3)
     server = _SERVER.format(name=provider if provider.replace("-", "").replace("_", "").isalnum() else "NAME")
     hint = f"did you mean {_quoted(near)}?" if near else f"known are {', '.join(map(repr, known))}; {server}"
     return ConfigurationError(f"there is no provider {provider!r}", hint=hint)
@@ -221,7 +221,9 @@ def misspelled_servers(settings: LlmConfig, provider: str) -> tuple[str, ...]:
     """Return servers of the user's own whose names are misspellings of a provider of this version."""
     names = (name for name, own in settings.servers.items() if name.isalpha() and own.kind != provider)
     candidates = tuple(names) if provider in PROVIDERS else ()
-    return tuple(name for name in candidates if provider in nearest(name, PROVIDERS, most=3, alike=_TYPO_SIMILARITY))
+    return tuple(
+        name for name in candidates if provider in closest_names(name, PROVIDERS, most=3, alike=_TYPO_SIMILARITY)
+    )
 
 
 def cloud_of(settings: LlmConfig, provider: str) -> Cloud | None:

@@ -8,7 +8,6 @@ from typing import assert_never
 
 import msgspec
 
-from jp.conversation.frames import framed, in_one_line, mark_of
 from jp.conversation.resource import (
     AudioBlock,
     BinaryContent,
@@ -22,6 +21,9 @@ from jp.conversation.resource import (
     TextBlock,
     TextContent,
     content_of,
+    framed,
+    in_one_line,
+    mark_of,
 )
 from jp.provider.errors import ProviderError
 

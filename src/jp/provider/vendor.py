@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.accounts import Platform
+from jp.config.entries import Platform
 from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.provider.base import WireRequest

@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from jp.conversation.codec import encode
-from jp.conversation.entries import AnyEntry, Header
+from jp.conversation.entries import AnyEntry, Header, encode
 from jp.render.channel import Channel
 from jp.render.sanitize import sanitize
 from jp.render.status import StatusRenderer

@@ -9,7 +9,7 @@ from typing import Any, Literal, TextIO
 
 import msgspec
 
-from jp.config.tools import ToolStyleConfig
+from jp.config.entries import ToolStyleConfig
 from jp.errors import ConfigurationError
 
 ColorChoice = Literal["auto", "always", "never"]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_check
 
 import msgspec
 
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.conversation.entries import AnyEntry, Facts, JsonObject, Question, ToolCallRequest, Usage
 from jp.conversation.resource import Block, Carrier, ResourceBlock, TextBlock
 from jp.conversation.thread import ToolDefinition
 
 if TYPE_CHECKING:
-    from jp.process.sandbox.mechanisms import Limits
+    from jp.process.sandbox.policy import Limits
 
 
 C = TypeVar("C", bound=Carrier)

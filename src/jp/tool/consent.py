@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.direction import RunMode
-from jp.config.tools import QuestionConfig, ResultMode
+from jp.config.entries import QuestionConfig, ResultMode, RunMode
 from jp.conversation.entries import JsonObject, Question, ToolCallRequest, TurnStart
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
-from jp.tool.arguments import CheckedCall, problems_of, with_arguments
 from jp.tool.base import (
     Answer,
     Confined,
@@ -32,7 +30,7 @@ from jp.tool.base import (
     error_output,
     with_text,
 )
-from jp.tool.rules import Paths, run_mode
+from jp.tool.rules import CheckedCall, Paths, problems_of, run_mode, with_arguments
 
 if TYPE_CHECKING:
     from anyio import Lock
@@ -517,13 +515,10 @@ _NO_PERSON = (
 class AskUser:
     """Asks a person, anew each time, and nobody else."""
 
+    definition = DEFINITION
+
     def __init__(self) -> None:
         self._numbers = count(1)
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return DEFINITION
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """Ask."""

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.tools import ParameterConfig, ToolConfig
+from jp.config.entries import ParameterConfig, ToolConfig
 from jp.context.markers import checksum_of
 from jp.conversation.entries import AnyEntry, ChatRequest, Facts, JsonObject
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
@@ -17,7 +17,7 @@ from jp.conversation.thread import ToolDefinition
 from jp.conversation.turns import turns_of, undone
 from jp.errors import JpError
 from jp.tool.base import ConfiguredTool, Stream, Toolbox, ToolInvocation, ToolOutput, error_output
-from jp.tool.bounding import BOUND
+from jp.tool.delivery import BOUND
 from jp.tool.toolbox import RECALL, REFRESH, SEARCH
 
 _RECALL_NOTE = 120
@@ -87,18 +87,11 @@ class Recall:
     It is text, whatever it is a page of: a part of a resource is no delivery of the resource.
     """
 
-    @property
-    def in_pages(self) -> Literal[True]:
-        """See `jp.tool.bounding.InPages`."""
-        return True
+    definition = _RECALL
+    in_pages: Literal[True] = True
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the class."""
-        return _RECALL
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """Read it in a thread of its own: the disk may hang."""
@@ -194,18 +187,11 @@ class History(Protocol):
 class SearchHistory:
     """The tool. Its excerpts fit into the tool's own bound, so that none is cut."""
 
-    @property
-    def in_pages(self) -> Literal[True]:
-        """See `jp.tool.bounding.InPages`."""
-        return True
+    definition = _SEARCH_HISTORY
+    in_pages: Literal[True] = True
 
     def __init__(self, history: History) -> None:
         self._history = history
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the class."""
-        return _SEARCH_HISTORY
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """Search in a thread, because the disk may hang."""
@@ -364,13 +350,10 @@ class Attachments(Protocol):
 class RefreshResource:
     """The tool. Only what stands in this conversation as an attachment can be read with it."""
 
+    definition = _REFRESH_RESOURCE
+
     def __init__(self, attachments: Attachments) -> None:
         self._attachments = attachments
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the class."""
-        return _REFRESH_RESOURCE
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """Read it, and compare it with what the model can see. That, and the disk, may take their time."""
@@ -454,13 +437,10 @@ _DESCRIBE_TOOLS = ToolDefinition(
 class DescribeTools:
     """The tool. `toolbox` gives the tools that the model is offered."""
 
+    definition = _DESCRIBE_TOOLS
+
     def __init__(self, toolbox: Callable[[], Toolbox]) -> None:
         self._toolbox = toolbox
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the class."""
-        return _DESCRIBE_TOOLS
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """See the port. Names of tools that there are not are told of; only where all are is that a failure."""

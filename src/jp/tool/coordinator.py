@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+import posixpath
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, assert_never, cast
 
 import msgspec
 from msgspec.structs import replace
 
-from jp.conversation.entries import AnyEntry, Question, ToolCallRequest
+from jp.conversation.entries import AnyEntry, JsonObject, Question, ToolCallRequest
 from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLink, TextBlock, size_in_bytes
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
-from jp.tool.arguments import CheckedCall, check
 from jp.tool.base import (
     Answer,
     CallOutcome,
@@ -28,6 +28,7 @@ from jp.tool.base import (
     KeepsTime,
     NobodyToAsk,
     Progressed,
+    ReadsOnly,
     Stream,
     Toolbox,
     ToolEvent,
@@ -37,11 +38,11 @@ from jp.tool.base import (
     error_output,
 )
 from jp.tool.consent import Allowed, Asking, Consent, Denied, explain
-from jp.tool.rules import CallOrder
+from jp.tool.rules import CheckedCall, check, is_path
 from jp.tool.toolbox import definitions
 
 if TYPE_CHECKING:
-    from anyio import CancelScope, CapacityLimiter
+    from anyio import CancelScope, CapacityLimiter, Event
     from anyio.abc import TaskGroup
 
 
@@ -84,6 +85,73 @@ class CallInquirer:
             self._asking -= 1
             if not self._asking:
                 self._scope.deadline = current_time() + self._left
+
+
+_ENDS = frozenset({"source", "target", "destination", "from", "to"})
+"""Names of the two paths of a move."""
+
+
+class _Entered(msgspec.Struct, frozen=True, kw_only=True):
+    paths: frozenset[str]
+    reads_only: bool
+    is_over: Event
+
+
+class CallOrder:
+    """The order of the calls of one cycle, which enter as they were asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+        self._entered: dict[str, _Entered] = {}
+
+    def enter(self, checked: CheckedCall) -> None:
+        """Take note of a call that may run, or of its arguments where they have changed."""
+        from anyio import Event
+
+        tool, known = checked.configured.tool, self._entered.get(checked.call.id)
+        self._entered[checked.call.id] = _Entered(
+            paths=paths_named(checked.arguments, self._root),
+            reads_only=isinstance(tool, ReadsOnly) and tool.reads_only,
+            is_over=Event() if known is None else known.is_over,
+        )
+
+    async def wait(self, identity: str) -> None:
+        """Wait until all calls are over that have to be before this one."""
+        mine = self._entered[identity]
+        for other, entered in tuple(self._entered.items()):
+            if other == identity:
+                return
+            if not (mine.reads_only and entered.reads_only) and _touch(mine.paths, entered.paths):
+                await entered.is_over.wait()
+
+    def leave(self, identity: str) -> None:
+        """Record that a call is over, or does not run."""
+        if identity in self._entered:
+            self._entered[identity].is_over.set()
+
+
+def paths_named(arguments: JsonObject, root: str) -> frozenset[str]:
+    """Return the absolute paths that the arguments of a call name; links on the disk are not followed."""
+    return frozenset(posixpath.normpath(posixpath.join(root, text)) for text in _texts(arguments))
+
+
+def _texts(arguments: JsonObject) -> Iterator[str]:
+    for name, value in arguments.items():
+        if name in _ENDS or is_path(name):
+            yield from (text for text in _elements(value) if isinstance(text, str))
+
+
+def _elements(value: object) -> Iterable[object]:
+    return cast("list[object]", value) if isinstance(value, list) else [value]
+
+
+def _touch(some: frozenset[str], others: frozenset[str]) -> bool:
+    """Return whether a path of `some` is one of `others`, or the one lies in the other."""
+    return any(_is_within(one, other) or _is_within(other, one) for one in some for other in others)
+
+
+def _is_within(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 CEILING = 10 * 1024 * 1024

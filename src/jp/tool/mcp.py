@@ -9,15 +9,14 @@ from typing import Protocol, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.conversation.entries import Facts, Question
 from jp.conversation.resource import Block, ResourceBlock, ResourceLink, TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
-from jp.mcp.definitions import Listing, ServerTool
-from jp.mcp.forms import Elicitation, Field, Filled, Form, Page, Value, value_of
-from jp.mcp.session import Call, Called
-from jp.process.sandbox.mechanisms import Limits
+from jp.mcp.definitions import Elicitation, Field, Form, FormAnswer, Listing, ServerTool, UrlRequest, Value, value_of
+from jp.mcp.session import Call, CallResult
+from jp.process.sandbox.policy import Limits
 from jp.tool.base import Inquirer, ToolInvocation, ToolOutput, Unanswered, error_output
 from jp.tool.toolbox import ALL, OnServer, is_enabled, nearest, settings_over, source_of
 
@@ -245,25 +244,25 @@ _MOST_TRIES = 3
 _GO_ON = "go on"
 
 
-async def answer(elicitation: Elicitation, inquirer: Inquirer, say: Callable[[str], None]) -> Filled:
+async def answer(elicitation: Elicitation, inquirer: Inquirer, say: Callable[[str], None]) -> FormAnswer:
     """Return what is answered. An address is never opened for a server: it is shown, and declined."""
     match elicitation:
-        case Page(server=server, message=message, url=url):
+        case UrlRequest(server=server, message=message, url=url):
             say(f"the MCP server {server!r} asks you to open {url} ({message}); jp declines: open it and ask again")
-            return Filled(action="decline")
+            return FormAnswer(action="decline")
         case Form():
             return await _fill(elicitation, inquirer)
         case _:
             assert_never(elicitation)
 
 
-async def _fill(form: Form, inquirer: Inquirer) -> Filled:
+async def _fill(form: Form, inquirer: Inquirer) -> FormAnswer:
     if not form.fields:
         question = Question(id=_GO_ON, text=_headed(form, "go on?"), kind="boolean")
         reply = await inquirer.ask(question, person_only=True)
         if isinstance(reply, Unanswered):
             return _without(reply)
-        return Filled(action="accept" if reply.value is True else "decline")
+        return FormAnswer(action="accept" if reply.value is True else "decline")
     values: dict[str, Value | None] = {}
     for position, field in enumerate(form.fields):
         asked = field if position else _introduced(form, field)
@@ -273,8 +272,8 @@ async def _fill(form: Form, inquirer: Inquirer) -> Filled:
         if value is not None:
             values[field.question.id] = value
         elif field.required:
-            return Filled(action="decline")
-    return Filled(action="accept", values=values)
+            return FormAnswer(action="decline")
+    return FormAnswer(action="accept", values=values)
 
 
 def _introduced(form: Form, field: Field) -> Field:
@@ -287,8 +286,8 @@ def _headed(form: Form, text: str) -> str:
     return f"{form.server}: {form.message}\n{text}"
 
 
-def _without(reply: Unanswered) -> Filled:
-    return Filled(action="decline" if reply.cause == "declined" else "cancel")
+def _without(reply: Unanswered) -> FormAnswer:
+    return FormAnswer(action="decline" if reply.cause == "declined" else "cancel")
 
 
 async def _ask(field: Field, inquirer: Inquirer) -> Value | Unanswered | None:
@@ -314,7 +313,7 @@ def _unconfined() -> Limits:
 class Server(Protocol):
     """Caller of one server's tools, which starts the server if needed."""
 
-    async def call(self, call: Call) -> Called:
+    async def call(self, call: Call) -> CallResult:
         """Call a tool; cancelling tells the server.
 
         Raises:
@@ -365,7 +364,7 @@ class McpTool:
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """Call it, and let the server ask meanwhile."""
 
-        async def elicit(elicitation: Elicitation) -> Filled:
+        async def elicit(elicitation: Elicitation) -> FormAnswer:
             return await answer(elicitation, invocation.inquirer, invocation.notice)
 
         call = Call(

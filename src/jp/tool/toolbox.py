@@ -1,23 +1,39 @@
-"""The tools the model can call: their sources and their settings."""
+"""The tools that the model may call: built-in ones, declared ones, and those of MCP servers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
 
-from jp import likeness
-from jp.config.direction import Section
-from jp.config.tools import Enable, RuleConfig, ToolConfig
+from jp import suggestions
+from jp.config.entries import Enable, RuleConfig, Section, ToolConfig
 from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext
 from jp.conversation.thread import ToolDefinition
 from jp.entry_points import entries_of, load_entry, package_of
 from jp.errors import ConfigurationError, JpError, UsageError
 from jp.tool.base import ConfiguredTool, Previewed, ReadsOnly, Tool, Toolbox, ToolInvocation, ToolOutput
+
+if TYPE_CHECKING:
+    from jp.tool.files.territory import FileSurroundings
+
+
+_READING = frozenset({"fs_grep_files", "fs_list_files", "fs_read_file"})
+FILE_TOOLS = _READING | {"fs_create_file", "fs_delete_file", "fs_modify_file", "fs_move_file"}
+"""The names of the tools that work on files."""
+
+
+def file_tool(name: str, surroundings: FileSurroundings) -> Tool:
+    """Return the tool that works on files and has this name. Its module is imported now."""
+    if name in _READING:
+        from jp.tool.files.read_tools import TOOLS
+    else:
+        from jp.tool.files.write_tools import TOOLS
+    return TOOLS[name](surroundings)
 
 
 class BuiltIn(msgspec.Struct, frozen=True):
@@ -220,7 +236,7 @@ def unknown_tool(where: str, name: str, known: Collection[str]) -> Configuration
 def nearest(name: str, known: Collection[str]) -> str:
     """Return which of the `known` names may be meant, for a hint."""
     names = sorted(known)
-    near = likeness.nearest(name, names)
+    near = suggestions.closest_names(name, names)
     return f"did you mean {near[0]!r}?" if near else f"the tools are: {', '.join(names) or 'none'}"
 
 

@@ -63,18 +63,11 @@ class Web(Protocol):
 class WebFetch:
     """The tool. `access.local_network` of its settings lets it reach this machine and its network."""
 
+    definition = _DEFINITION
+    reads_only = True
+
     def __init__(self, web: Web) -> None:
         self._web = web
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the class."""
-        return _DEFINITION
-
-    @property
-    def reads_only(self) -> bool:
-        """True: see `jp.tool.base.ReadsOnly`."""
-        return True
 
     async def run(self, invocation: ToolInvocation) -> ToolOutput:
         """See the port."""

@@ -33,7 +33,7 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.conversation.turns import Answer, is_blank
-from jp.provider.base import Sections, WireRequest
+from jp.provider.base import WireRequest
 from jp.provider.models import is_readable
 from jp.turn.request import digests_of
 
@@ -48,10 +48,6 @@ class Renders(Protocol):
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
-        ...
-
-    def sections(self, request: WireRequest) -> Sections:
-        """Return the parts of `request` that prompt caches see."""
         ...
 
 
@@ -109,7 +105,7 @@ class _Selection:
         withheld = tuple(origin for origin in self._bound if origin not in chosen)
         shown = _without(self._thread, frozenset(withheld), self._log) if withheld else self._thread
         wire = self._provider.render(shown)
-        valid = self._log.valid(self._bound, shown.events, digests_of(self._provider.sections(wire), ()))
+        valid = self._log.valid(self._bound, shown.events, digests_of(wire.sections, ()))
         return Rendered(thread=shown, wire=wire, withheld=withheld), valid
 
     def shrink(self, chosen: set[str]) -> tuple[Rendered, set[str]]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import Usage
-from jp.conversation.usage import prompt_tokens
+from jp.conversation.turns import prompt_tokens
 from jp.provider.base import (
     DataDelta,
     Finished,
@@ -178,4 +178,4 @@ class CappedProvider(RelayingProvider):
                 yield part
 
     def _estimate(self, request: WireRequest) -> int:
-        return prompt_size(self.inner.sections(request)).scaled(self._ratio).total
+        return prompt_size(request.sections).scaled(self._ratio).total

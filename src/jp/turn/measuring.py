@@ -9,8 +9,8 @@ import msgspec
 
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread
-from jp.conversation.usage import prompt_tokens
-from jp.provider.base import Part, Provider, Sections, UsageReport, WireRequest
+from jp.conversation.turns import prompt_tokens
+from jp.provider.base import Part, Provider, UsageReport, WireRequest
 from jp.provider.errors import ProviderError
 
 
@@ -33,10 +33,6 @@ class RelayingProvider:
     def render(self, thread: Thread) -> WireRequest:
         """See the port."""
         return self.inner.render(thread)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """See the port."""
-        return self.inner.sections(request)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """See the port."""
@@ -74,7 +70,7 @@ class MeasuringProvider(RelayingProvider):
             return
         from jp.turn.prompt_size import prompt_size
 
-        size = prompt_size(self.inner.sections(request))
+        size = prompt_size(request.sections)
         # What a picture or a document costs, words are not to blame for.
         if not size.encoded:
             self.measured.append(Measured(request.model, size.total, reported))

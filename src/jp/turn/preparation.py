@@ -86,12 +86,11 @@ class Preparation:
         if not is_same_context(self._context, context):
             self._ports.record(context)
             self._context = context
-        provider = self._ports.provider
         rendered = self._render(going_on=going_on)
         while overlays := await self._ports.room.before(rendered.wire):
             self._record_all(overlays)
             rendered = self._render(going_on=going_on)
-        digests = digests_of(provider.sections(rendered.wire), self._messages)
+        digests = digests_of(rendered.wire.sections, self._messages)
         self._messages = self._messages[: digests.kept] + digests.messages
         self._tell_withheld(rendered.withheld)
         return Prepared(thread=rendered.thread, wire=rendered.wire, digests=digests, withheld=rendered.withheld)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
@@ -22,25 +21,15 @@ from jp.conversation.entries import (
 )
 from jp.conversation.resource import Carrier, Payload, StoredContent, checksum, content_of, formatted_of
 from jp.conversation.thread import (
+    GrowingMap,
     Parameters,
     Thread,
     ToolDefinition,
     ViewEvent,
-    count_unchanged,
     map_view_carriers,
     set_parameters,
 )
-from jp.provider.base import Sections
-
-DIGEST_CHARS = 16
-
-
-def _digest(items: Iterable[bytes]) -> str:
-    digest = hashlib.sha256()
-    for item in items:
-        digest.update(len(item).to_bytes(8))
-        digest.update(item)
-    return digest.hexdigest()[:DIGEST_CHARS]
+from jp.provider.base import Sections, digest_of
 
 
 def message_digests(entries: Iterable[AnyEntry]) -> tuple[str, ...]:
@@ -54,16 +43,16 @@ def message_digests(entries: Iterable[AnyEntry]) -> tuple[str, ...]:
 
 def digests_of(sections: Sections, before: Sequence[str]) -> Digests:
     """Return the digests of a request for the log, after a request whose messages hash to `before`."""
-    messages = [_digest(blocks) for blocks in sections.messages]
+    messages = [message.digest for message in sections.messages]
     kept = 0
     while kept < min(len(messages), len(before)) and messages[kept] == before[kept]:
         kept += 1
     return Digests(
-        system=_digest(sections.system),
-        tools=_digest(sections.tools),
+        system=digest_of(sections.system),
+        tools=digest_of(sections.tools),
         kept=kept,
         messages=tuple(messages[kept:]),
-        settings=_digest(sections.settings) if sections.settings else "",
+        settings=digest_of(sections.settings) if sections.settings else "",
     )
 
 
@@ -208,10 +197,9 @@ class ThreadBuilder:
     """Builds one request after another from a log that grows: events that have not changed are the same objects."""
 
     def __init__(self, loader: Loader, stand_ins: StandIns) -> None:
-        self._content = ContentCache(loader)
+        content = ContentCache(loader)
         self._view = GrowingView(stand_ins)
-        self._shown: tuple[ViewEvent, ...] = ()
-        self._loaded: tuple[ViewEvent, ...] = ()
+        self._loaded = GrowingMap[ViewEvent, ViewEvent](lambda event: map_view_carriers(event, content.load))
 
     def build(self, entries: Sequence[AnyEntry], settings: RequestSettings, *, continuing: bool = False) -> Thread:
         """Return what `build_thread` returns.
@@ -220,14 +208,11 @@ class ThreadBuilder:
             StorageError: content that the view shows cannot be read.
         """
         shown = self._view.project(entries, continuing=continuing).events
-        same = count_unchanged(self._shown, shown)
-        added = (map_view_carriers(event, self._content.load) for event in shown[same:])
-        self._shown, self._loaded = shown, (*self._loaded[:same], *added)
         return Thread(
             model=settings.model,
             system=settings.system,
             tools=settings.tools,
-            events=self._loaded,
+            events=tuple(self._loaded.map(shown)),
             parameters=settings.parameters,
             schema=schema_in_force(entries),
             conversation=_name_of(entries),

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from jp.conversation.entries import AnyEntry, Compaction, Digests, InquiryResponse, Usage, add_usage
-from jp.conversation.usage import RequestUsage, prompt_tokens
+from jp.conversation.turns import RequestUsage, prompt_tokens
 from jp.provider.base import ModelDetails
 from jp.provider.models import CacheFacts, cost
 

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -24,7 +25,7 @@ from jp.conversation.resource import (
     raw_bytes,
 )
 from jp.errors import StorageError
-from jp.workspace.files import failure, make_directories, parent_of, read_file, replace_file, sync_file
+from jp.workspace.files import failure, make_directories, parent_of, read_file, replace_file, storage_errors, sync_file
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -126,6 +127,18 @@ class DiskBlobs:
                 os.utime(name, dir_fd=directory, follow_symlinks=False)
         else:
             self.put(source.get(sha256))
+
+    def adopt_all(self, checksums: Iterable[str], source: BlobStore) -> None:
+        """Have these blobs of `source` here, too, and on the disk.
+
+        Raises:
+            BlobError: `source` is another place and cannot give one.
+            StorageError: one could not be kept.
+        """
+        for sha256 in sorted(checksums):
+            self.adopt(sha256, source)
+        with storage_errors("write", self.directory):
+            self.sync()
 
     def sync(self) -> None:
         """See `BlobStore`."""

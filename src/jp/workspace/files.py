@@ -1,16 +1,54 @@
-"""Changes on disk that happen whole or not at all, and the words for those that fail."""
+"""Files and directories that others may change at the same time, and the timestamps in them."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator
 from pathlib import Path
 
-from jp.descent import PASS, descend, enter
+import msgspec
+
 from jp.errors import StorageError
-from jp.reading import open_regular, read_whole
+from jp.file_access import PASS, open_child_directory, open_directory_below, open_regular, read_whole
+
+
+class Stamps(msgspec.Struct, frozen=True, kw_only=True):
+    """`now` gives milliseconds since the Unix epoch, `entropy` that many random bytes."""
+
+    now: Callable[[], int]
+    entropy: Callable[[int], bytes]
+
+
+def _milliseconds() -> int:
+    return time.time_ns() // 1_000_000
+
+
+SYSTEM = Stamps(now=_milliseconds, entropy=os.urandom)
+"""The wall clock and the operating system's random numbers."""
+
+
+def timestamp(milliseconds: int) -> str:
+    """A moment since the Unix epoch as RFC 3339, UTC, such as `2026-11-20T18:00:00.000Z`."""
+    seconds, rest = divmod(milliseconds, 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:03d}Z"
+
+
+def seconds_of(moment: str) -> float | None:
+    """A moment of a conversation's metadata in seconds since the Unix epoch; None where it is no moment.
+
+    Without a zone it is UTC, as the original JP writes it.
+    """
+    from datetime import UTC, datetime
+
+    try:
+        found = datetime.fromisoformat(moment)
+    except ValueError:
+        return None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
 
 MARKER = ".jp"
 _IN_MARKER = f"/{MARKER}/"
@@ -61,6 +99,15 @@ def failure(action: str, path: Path, error: OSError) -> StorageError:
     return StorageError(f"cannot {action} {str(path)!r}: {error.strerror or error}", hint=_hint(action, error.errno))
 
 
+@contextlib.contextmanager
+def storage_errors(action: str, path: Path) -> Generator[None]:
+    """Raise the error of `failure` where the operating system refuses something in the block."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(action, path, error) from error
+
+
 def _hint(action: str, number: int | None) -> str:
     if number == errno.EFBIG:
         return _TOO_LARGE_TO_READ if action in _READING else _TOO_LARGE_TO_WRITE
@@ -91,7 +138,7 @@ def open_file(path: Path, flags: int, mode: int = 0o666) -> int:
 def open_directory(path: Path, flags: int = PASS) -> int:
     """Open a directory for use as `dir_fd`, or with `LIST` for listing; see `open_file`."""
     with parent_of(path) as (above, name):
-        return enter(above, name, flags if above is not None else flags & ~os.O_NOFOLLOW)
+        return open_child_directory(above, name, flags if above is not None else flags & ~os.O_NOFOLLOW)
 
 
 @contextlib.contextmanager
@@ -117,7 +164,7 @@ def parent_of(path: Path) -> Generator[tuple[int | None, str]]:
     if not names:
         yield None, base
         return
-    directory = descend(base, names[:-1], base_flags=_BASE)
+    directory = open_directory_below(base, names[:-1], base_flags=_BASE)
     try:
         yield directory, names[-1]
     finally:
@@ -137,10 +184,8 @@ def make_directories(path: Path, *, private: bool = False) -> None:
     Raises:
         StorageError: it could not be created.
     """
-    try:
+    with storage_errors("create", path):
         _make_directories(path, 0o700 if private else 0o777)
-    except OSError as error:
-        raise failure("create", path, error) from error
 
 
 def _make_directories(path: Path, mode: int) -> None:
@@ -149,7 +194,7 @@ def _make_directories(path: Path, mode: int) -> None:
         _make_plain_directories(path, mode)
         return
     _make_plain_directories(Path(base), mode)
-    directory = descend(base, (), base_flags=_BASE)
+    directory = open_directory_below(base, (), base_flags=_BASE)
     try:
         for name in names:
             below = _entered_or_made(directory, name, mode)
@@ -161,11 +206,11 @@ def _make_directories(path: Path, mode: int) -> None:
 
 def _entered_or_made(directory: int, name: str, mode: int) -> int:
     try:
-        return enter(directory, name)
+        return open_child_directory(directory, name)
     except FileNotFoundError:
         with contextlib.suppress(FileExistsError):
             os.mkdir(name, mode, dir_fd=directory)
-        return enter(directory, name)
+        return open_child_directory(directory, name)
 
 
 def _make_plain_directories(path: Path, mode: int) -> None:
@@ -217,7 +262,7 @@ def replace_file(path: Path, data: bytes) -> None:
         StorageError: it could not be written; what it held before is still there.
     """
     temporary = temporary_beside(path)
-    try:
+    with storage_errors("write", path):
         create_file(temporary, data)
         try:
             with parent_of(path) as (directory, name):
@@ -227,8 +272,6 @@ def replace_file(path: Path, data: bytes) -> None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
-    except OSError as error:
-        raise failure("write", path, error) from error
 
 
 def read_file(path: Path, *, most: int = LARGEST) -> bytes:
@@ -239,6 +282,20 @@ def read_file(path: Path, *, most: int = LARGEST) -> bytes:
     """
     with parent_of(path) as (directory, name):
         return read_whole(name, most, follows=False, within=directory)
+
+
+def read_optional(path: Path, *, most: int = LARGEST) -> bytes | None:
+    """Return all of a regular file, None where there is none.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    try:
+        return read_file(path, most=most)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise failure("read", path, error) from error
 
 
 def open_to_read(path: Path) -> int:

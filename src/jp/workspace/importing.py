@@ -16,7 +16,7 @@ from jp.conversation.original import without_mark
 from jp.conversation.original_events import moment_of
 from jp.errors import StorageError, UsageError
 from jp.workspace.blobs import BlobStore, DiskBlobs
-from jp.workspace.files import failure, read_file, sync_file
+from jp.workspace.files import failure, read_file, read_optional, storage_errors, sync_file, timestamp
 from jp.workspace.layout import (
     ARCHIVE,
     BASE_CONFIG,
@@ -30,11 +30,8 @@ from jp.workspace.layout import (
     storage_directory,
 )
 from jp.workspace.lifecycle import named_in, place_conversation, remove_conversation
-from jp.workspace.listing import ConversationInfo, directories_in, info_of
-from jp.workspace.metadata import Metadata, decode_metadata, rewritten
-from jp.workspace.original import read_original
-from jp.workspace.stamp import timestamp
-from jp.workspace.store import parse_log, read_base_config
+from jp.workspace.listing import ConversationInfo, Metadata, decode_metadata, directories_in, info_of, rewritten
+from jp.workspace.store import parse_log, read_base_config, read_original
 from jp.workspace.workspace import Workspace
 
 _LOGS = (EVENTS, ORIGINAL_EVENTS)
@@ -101,12 +98,15 @@ def read_source(directory: Path) -> ImportSource:
     Raises:
         StorageError: a file cannot be read, or is malformed.
     """
-    files = {name: data for name in (METADATA, BASE_CONFIG, *_LOGS) if (data := _read(directory / name)) is not None}
+    names = (METADATA, BASE_CONFIG, *_LOGS)
+    files = {name: data for name in names if (data := read_optional(directory / name)) is not None}
     metadata = decode_metadata(files.get(METADATA, b""), directory / METADATA)
     read_base_config(directory)
     entries, log = _entries(directory, files)
     conversation = conversation_id_of(directory.name)
-    name = EVENTS if EVENTS in files else ORIGINAL_EVENTS
+    path = directory / (EVENTS if EVENTS in files else ORIGINAL_EVENTS)
+    with storage_errors("read", path):
+        modified = path.stat().st_mtime_ns
     return ImportSource(
         directory=directory,
         id=conversation,
@@ -115,14 +115,14 @@ def read_source(directory: Path) -> ImportSource:
         metadata=metadata,
         named=frozenset(named_in(entries)),
         blobs=DiskBlobs(Storage(storage_directory(directory.absolute()), private=False).blobs),
-        modified_ns=_modified(directory / name),
+        modified_ns=modified,
     )
 
 
 def _entries(directory: Path, files: Mapping[str, bytes]) -> tuple[Sequence[AnyEntry], bytes | None]:
     """The entries, and the whole lines of the log where there is one."""
     if EVENTS not in files:
-        return read_original(directory, read_base_config), None
+        return read_original(directory), None
     data = files[EVENTS]
     parsed = parse_log(data, directory / EVENTS)
     return parsed.entries, data[: parsed.end] + (b"" if parsed.terminated else b"\n")
@@ -132,22 +132,6 @@ def _created(entries: Sequence[AnyEntry]) -> int | None:
     moments = (moment_of(entry.at) for entry in entries[:2])
     found = [moment.milliseconds // 100 for moment in moments if moment is not None and moment.milliseconds]
     return found[0] if found else None
-
-
-def _modified(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError as error:
-        raise failure("read", path, error) from error
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return read_file(path)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise failure("read", path, error) from error
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,10 +200,8 @@ class _Importer:
         target = DiskBlobs(self._target.blobs, private=self._target.private)
         for sha256 in sorted(source.named):
             target.adopt(sha256, target if target.path(sha256).exists() else source.blobs)
-        try:
+        with storage_errors("write", target.directory):
             target.sync()
-        except OSError as error:
-            raise failure("write", target.directory, error) from error
 
     def _place(self, source: ImportSource, since: int | None) -> ConversationInfo:
         stamps = self._workspace.stamps
@@ -233,11 +215,9 @@ class _Importer:
         self._made.append(directory)
         with contextlib.suppress(OSError):
             os.utime(directory / source.log, ns=(source.modified_ns, source.modified_ns))
-        try:
+        with storage_errors("write", directory):
             for name in files:
                 sync_file(directory / name)
-        except OSError as error:
-            raise failure("write", directory, error) from error
         return info_of(conversation, directory, local=self._local)
 
 

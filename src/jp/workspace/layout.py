@@ -16,7 +16,7 @@ import msgspec
 
 from jp.conversation.ids import ConversationId, slug
 from jp.errors import StorageError, UsageError
-from jp.workspace.files import MARKER, SMALL, create_file, failure, read_file, temporary_beside
+from jp.workspace.files import MARKER, SMALL, create_file, read_optional, temporary_beside
 
 EVENTS = "events.jsonl"
 ORIGINAL_EVENTS = "events.json"
@@ -253,13 +253,10 @@ def workspace_id(root: Path | None) -> str:
 
 
 def _read_id(path: Path) -> str | None:
-    try:
-        text = read_file(path, most=SMALL).decode("utf-8", "replace")
-    except FileNotFoundError:
+    data = read_optional(path, most=SMALL)
+    if data is None:
         return None
-    except OSError as error:
-        raise failure("read", path, error) from error
-    identity = text.strip().rpartition("\n")[2].strip()
+    identity = data.decode("utf-8", "replace").strip().rpartition("\n")[2].strip()
     if _ID.fullmatch(identity) is None:
         msg = f"{str(path)!r} does not hold the id of a workspace"
         raise StorageError(

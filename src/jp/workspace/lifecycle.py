@@ -12,15 +12,24 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from jp.conversation.codec import encode
-from jp.conversation.entries import FORMAT, AnyEntry, Header, JsonObject, Unknown
+from jp.conversation.entries import FORMAT, AnyEntry, Header, JsonObject, Unknown, encode
 from jp.conversation.ids import ENTROPY_BYTES, ConversationId, entry_id
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import carriers_in, map_carriers
-from jp.descent import LIST
 from jp.errors import StorageError
+from jp.file_access import LIST
 from jp.workspace.blobs import BlobStore, DiskBlobs, stored
-from jp.workspace.files import create_file, failure, make_directories, opened, parent_of, sync_file
+from jp.workspace.files import (
+    Stamps,
+    create_file,
+    failure,
+    make_directories,
+    opened,
+    parent_of,
+    storage_errors,
+    sync_file,
+    timestamp,
+)
 from jp.workspace.layout import (
     ARCHIVE,
     BASE_CONFIG,
@@ -32,8 +41,7 @@ from jp.workspace.layout import (
     directory_name,
     is_in_archive,
 )
-from jp.workspace.metadata import Metadata, encode_metadata
-from jp.workspace.stamp import Stamps, timestamp
+from jp.workspace.listing import Metadata, encode_metadata
 
 _RESERVATION = re.compile(r"\.([0-9]{1,18})\.new")
 _LEFTOVER = re.compile(r"\.[0-9]+\.new|\.removed-.*", re.DOTALL)
@@ -71,27 +79,58 @@ def _free_id(deciseconds: int, taken: set[ConversationId]) -> ConversationId:
     return ConversationId.at(deciseconds)
 
 
+class Seed(msgspec.Struct, frozen=True, kw_only=True):
+    """Entries for a new log, without a header, and the store of their content.
+
+    `nonce` is that of the log that they come from, empty where it has none: with it, what is shown of them stays what
+    it was.
+    """
+
+    entries: Sequence[AnyEntry]
+    blobs: BlobStore
+    nonce: str = ""
+
+
 def create_conversation(
     storage: Storage,
     others: Sequence[Storage],
     *,
-    base_config: JsonObject,
-    metadata: Metadata,
+    files: tuple[JsonObject, Metadata],
     stamps: Stamps,
     topic: str = "",
+    seed: Seed | None = None,
 ) -> tuple[ConversationId, Path]:
-    """A new conversation in `storage` with a log of one header; its id is used in none of `others` either.
+    """Create a conversation whose log has a header and the entries of `seed`; return its id and its directory.
 
-    Its directory is named after the title, or the words of `topic` where there is none.
+    It is written under a hidden name and then renamed, so that there is all of it or nothing. What a seed names is on
+    the disk when it appears.
 
-    It is written under a hidden name and then renamed, so that there is all of it or nothing.
+    Args:
+        storage: the storage that gets it.
+        others: other storages in which its id must be free.
+        files: its base configuration and its metadata.
+        stamps: the clock.
+        topic: words that name its directory where it has no title.
+        seed: entries to start with.
 
     Raises:
-        StorageError: it could not be written; nothing of it is left.
+        StorageError: content is missing, or something could not be written; nothing of it is left but content.
     """
-    first = encode(new_header(stamps)) + b"\n"
-    files = first_files(base_config, metadata, first)
-    return place_conversation(storage, others, files, words=metadata.title or topic, stamps=stamps)
+    lines = [line_of(new_header(stamps, nonce="" if seed is None else seed.nonce))]
+    lines += [] if seed is None else _seeded(seed, storage, stamps)
+    base_config, metadata = files
+    first = first_files(base_config, metadata, b"".join(lines))
+    conversation_id, directory = place_conversation(
+        storage, others, first, words=metadata.title or topic, stamps=stamps
+    )
+    try:
+        with storage_errors("write", directory):
+            for name in () if seed is None else first:
+                sync_file(directory / name)
+    except StorageError:
+        remove_conversation(storage, directory, stamps=stamps)
+        raise
+    return conversation_id, directory
 
 
 def first_files(base_config: JsonObject, metadata: Metadata, log: bytes) -> dict[str, bytes]:
@@ -125,13 +164,12 @@ def place_conversation(
     conversation_id, reservation = _reserve(storage, others, stamps.now() // 100 if since is None else since)
     directory = storage.conversations / directory_name(conversation_id, words)
     try:
-        for name, data in files.items():
-            create_file(reservation / name, data)
-        _rename(reservation, directory.name)
-    except BaseException as error:
+        with storage_errors("create", directory):
+            for name, data in files.items():
+                create_file(reservation / name, data)
+            _rename(reservation, directory.name)
+    except BaseException:
         _delete(reservation)
-        if isinstance(error, OSError):
-            raise failure("create", directory, error) from error
         raise
     return conversation_id, directory
 
@@ -146,13 +184,11 @@ def remove_conversation(storage: Storage, directory: Path, *, stamps: Stamps) ->
         msg = f"{str(directory)!r} holds nothing of a conversation"
         raise StorageError(msg, hint="Look at it, and delete it by hand if it is not needed.")
     hidden = storage.conversations / f".removed-{directory.name}-{os.urandom(4).hex()}"
-    try:
+    with storage_errors("remove", directory):
         if is_in_archive(directory):
             directory.rename(hidden)
         else:
             _rename(directory, hidden.name)
-    except OSError as error:
-        raise failure("remove", directory, error) from error
     _delete(hidden)
     _sweep(storage, now=stamps.now() / 1000)
 
@@ -233,53 +269,8 @@ def _rename(directory: Path, name: str) -> None:
 C = TypeVar("C", bound=Carrier)
 
 
-class Seed(msgspec.Struct, frozen=True, kw_only=True):
-    """Entries for a new log, without a header, and where their content lies.
-
-    `nonce` is that of the log that they come from, empty where it has none: with it, what is shown of them stays what
-    it was.
-    """
-
-    entries: Sequence[AnyEntry]
-    blobs: BlobStore
-    nonce: str = ""
-
-
-def plant_conversation(
-    seed: Seed,
-    storage: Storage,
-    others: Sequence[Storage],
-    *,
-    files: tuple[JsonObject, Metadata],
-    topic: str,
-    stamps: Stamps,
-) -> tuple[ConversationId, Path]:
-    """A new conversation whose log starts with `seed`; see `lifecycle.create_conversation`.
-
-    `files` are its base configuration and its metadata. What it names is on the disk when it appears.
-
-    Raises:
-        StorageError: content is missing, or something could not be written; nothing of it is left but content.
-    """
-    log = b"".join([_line(new_header(stamps, nonce=seed.nonce)), *planted(seed, storage, stamps)])
-    base_config, metadata = files
-    first = first_files(base_config, metadata, log)
-    conversation_id, directory = place_conversation(
-        storage, others, first, words=metadata.title or topic, stamps=stamps
-    )
-    try:
-        for name in first:
-            sync_file(directory / name)
-    except OSError as error:
-        remove_conversation(storage, directory, stamps=stamps)
-        raise failure("write", directory, error) from error
-    return conversation_id, directory
-
-
-def planted(seed: Seed, storage: Storage, stamps: Stamps) -> list[bytes]:
-    """The lines of a log after its header. The content that they name is in `storage` then, and on the disk.
-
-    Content is read only where it lies in another place.
+def _seeded(seed: Seed, storage: Storage, stamps: Stamps) -> list[bytes]:
+    """Return the lines of a log after its header. Content that lies in another place is copied to `storage`.
 
     Raises:
         StorageError: content is missing, or could not be written.
@@ -291,34 +282,36 @@ def planted(seed: Seed, storage: Storage, stamps: Stamps) -> list[bytes]:
 
     for sha256 in named_in(seed.entries):
         target.adopt(sha256, seed.blobs)
-    lines = [_line(map_carriers(entry, kept)) for entry in stamped(seed.entries, stamps)]
-    try:
+    lines = [line_of(map_carriers(entry, kept)) for entry in stamped(seed.entries, stamps)]
+    with storage_errors("write", storage.blobs):
         target.sync()
-    except OSError as error:
-        raise failure("write", storage.blobs, error) from error
     return lines
 
 
 def named_in(entries: Sequence[AnyEntry]) -> set[str]:
-    """The checksums of the blobs that entries name."""
+    """Return the checksums of the blobs that entries name."""
     return {carrier.sha256 for entry in entries for carrier in carriers_in(entry) if carrier.sha256 is not None}
 
 
-def stamped(entries: Sequence[AnyEntry], stamps: Stamps) -> list[AnyEntry]:
-    """The entries, with an id and a moment where they lack them."""
+def stamped(entries: Sequence[AnyEntry], stamps: Stamps, *, after: str = "") -> list[AnyEntry]:
+    """Return the entries with an id and a moment where they lack them; ids follow the id `after`."""
     found: list[AnyEntry] = []
-    last = ""
     for entry in entries:
         whole = entry
         if not isinstance(entry, Unknown) and not (entry.id and entry.at):
             now = stamps.now()
-            fresh = entry_id(milliseconds=now, entropy=stamps.entropy(ENTROPY_BYTES), last=last)
-            whole = replace(entry, id=entry.id or fresh, at=entry.at or timestamp(now))
-        last = whole.id or last
+            fresh = entry.id or entry_id(milliseconds=now, entropy=stamps.entropy(ENTROPY_BYTES), last=after)
+            whole = replace(entry, id=fresh, at=entry.at or timestamp(now))
+        after = whole.id or after
         found.append(whole)
     return found
 
 
-def _line(entry: AnyEntry) -> bytes:
+def line_of(entry: AnyEntry) -> bytes:
+    """Return the line of a log that holds an entry.
+
+    Raises:
+        UnwritableEntryError: it holds what JSON cannot.
+    """
     # Between the tokens of an unknown entry there may be line breaks; in strings JSON has none.
     return encode(entry).replace(b"\n", b" ") + b"\n"

@@ -14,8 +14,7 @@ from typing import Self
 import msgspec
 
 from jp.errors import ExitCode, JpError
-from jp.workspace.files import SMALL, failure, make_directories, open_file, read_file
-from jp.workspace.stamp import SYSTEM, timestamp
+from jp.workspace.files import SMALL, SYSTEM, failure, make_directories, open_file, read_file, timestamp
 
 _FIRST_PAUSE = 0.01
 _LONGEST_PAUSE = 0.25

@@ -1,7 +1,10 @@
-"""The open log of one conversation: stamping, storing large content, appending, repairing."""
+"""Append entries to a conversation's log, and convert the log of the original JP first."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -9,20 +12,322 @@ from typing import Protocol, Self, TypeVar
 
 from msgspec.structs import replace
 
-from jp.conversation.codec import UnwritableEntryError, encode
-from jp.conversation.entries import AnyEntry, CycleEnd, Unknown
-from jp.conversation.ids import ENTROPY_BYTES, entry_id
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    CycleEnd,
+    Header,
+    Original,
+    UnwritableEntryError,
+)
 from jp.conversation.repair import repair
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import map_carriers
 from jp.errors import StorageError
+from jp.file_access import LIST
 from jp.workspace.blobs import BlobStore, stored
+from jp.workspace.files import (
+    SYSTEM,
+    Stamps,
+    create_file,
+    failure,
+    open_file,
+    opened,
+    parent_of,
+    read_all,
+    storage_errors,
+    sync_descriptor,
+    sync_file,
+    temporary_beside,
+    write_all,
+)
 from jp.workspace.layout import BASE_CONFIG, EVENTS, METADATA
-from jp.workspace.log_file import LogFile
-from jp.workspace.stamp import SYSTEM, Stamps, timestamp
-from jp.workspace.store import LogMissingError, Stream, change_notices, parse_log, read_stream
+from jp.workspace.lifecycle import line_of, new_nonce, stamped
+from jp.workspace.lock import LockedError
+from jp.workspace.store import LogMissingError, Stream, change_notices, missing_log, parse_log, read_stream
+
+
+class LogFile:
+    """An `events.jsonl` that is open for appending. What it costs does not depend on its size."""
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self._descriptor: int | None = descriptor
+        self._unsynced: tuple[Path, ...] = ()
+        self._torn_from: int | None = None
+        self._end = 0
+        self.path = path
+
+    @classmethod
+    def open(cls, path: Path) -> LogFile:
+        """Open an existing log. Links are not followed: a stranger's repository may hold links to anywhere.
+
+        Raises:
+            LockedError: another process has it open for appending.
+            StorageError: there is none, or it cannot be written.
+        """
+        try:
+            descriptor = open_file(path, os.O_RDWR | os.O_APPEND | os.O_NONBLOCK)
+        except (FileNotFoundError, NotADirectoryError):
+            raise missing_log(path.parent) from None
+        except OSError as error:
+            raise failure("write", path, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            msg = f"{str(path)!r} is being written by a process with another user data directory"
+            raise LockedError(msg, hint="Wait until that user or container is done.") from None
+        except OSError:
+            # A file system without locks; the conversation's own lock is held all the same.
+            pass
+        return cls(descriptor, path)
+
+    @classmethod
+    def create(cls, path: Path, data: bytes) -> LogFile:
+        """A new log that holds `data`, open for appending: all of it or nothing, whenever this process dies.
+
+        The conversation's lock must be held: what an earlier attempt left behind is taken away.
+
+        Raises:
+            LockedError: there is a log now; a process that knows another lock was first.
+            StorageError: it could not be written; nothing of it is left.
+        """
+        temporary = temporary_beside(path)
+        try:
+            _remove_leftovers(path)
+            descriptor = open_file(temporary, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL)
+            try:
+                with contextlib.suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                write_all(descriptor, data)
+                sync_descriptor(descriptor)
+                _put_in_place(temporary, path)
+            except BaseException:
+                os.close(descriptor)
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
+                raise
+        except FileExistsError:
+            msg = f"{str(path)!r} was written by another process just now"
+            raise LockedError(msg, hint="Run the command again: it continues what is there.") from None
+        except OSError as error:
+            raise failure("write", path, error) from error
+        created = cls(descriptor, path)
+        created._end = len(data)
+        return created
+
+    def read(self) -> bytes:
+        """All of it.
+
+        Raises:
+            StorageError: it cannot be read.
+        """
+        with storage_errors("read", self.path):
+            data = read_all(self._open_descriptor())
+        self._end = len(data)
+        return data
+
+    def append(self, line: bytes) -> None:
+        """Add a line whole, or nothing of it; before it a newline, where the last line lacks one.
+
+        Raises:
+            StorageError: it could not be written, or the file is no longer the one that was opened.
+        """
+        descriptor = self._open_descriptor()
+        self._check_untouched(descriptor)
+        with storage_errors("write", self.path):
+            self._cut_torn(descriptor)
+            self._write(descriptor, line)
+
+    def cut(self, end: int, torn: bytes) -> Path:
+        """Cut off what lies from `end` on, which is `torn`; the path under which it is kept.
+
+        Raises:
+            StorageError: it could not be kept or not be cut; the log is as it was.
+        """
+        with storage_errors("repair", self.path):
+            kept = self._keep(torn)
+            os.ftruncate(self._open_descriptor(), end)
+            self._end = end
+        return kept
+
+    def sync_also(self, *paths: Path) -> None:
+        """Have the next `sync` cover these files, too."""
+        self._unsynced = paths
+
+    def sync(self) -> None:
+        """Have the disk keep it.
+
+        Raises:
+            OSError: the disk reports an error.
+        """
+        for path in self._unsynced:
+            sync_file(path)
+        self._unsynced = ()
+        sync_descriptor(self._open_descriptor())
+
+    def close(self) -> None:
+        """Let go of the file. Closing again does nothing."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
+
+    def _open_descriptor(self) -> int:
+        if self._descriptor is None:
+            raise StorageError(f"{str(self.path)!r} is closed")
+        return self._descriptor
+
+    def _check_untouched(self, descriptor: int) -> None:
+        """A checkout or an editor may put another file in place, or write over it: what jp adds would be lost."""
+        change = ""
+        try:
+            opened = os.fstat(descriptor)
+            if not os.path.samestat(opened, self.path.stat(follow_symlinks=False)):
+                change = "removed or replaced"
+            elif self._torn_from is None and opened.st_size < self._end:
+                change = "shortened"
+        except OSError:
+            change = "removed or replaced"
+        if change:
+            msg = f"{str(self.path)!r} was {change} by another program while jp was writing it"
+            raise StorageError(msg, hint="Look at it with `jp conversation print`, then run the command again.")
+
+    def _write(self, descriptor: int, line: bytes) -> None:
+        size = os.fstat(descriptor).st_size
+        # Somebody who edits the log by hand may have left the last line open.
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            line = b"\n" + line
+        self._torn_from = size
+        try:
+            # One call, except where the disk takes only a part: then the next one says why.
+            write_all(descriptor, line)
+        except BaseException:
+            # Where even this fails, the next append tries again before it writes.
+            with contextlib.suppress(OSError):
+                self._cut_torn(descriptor)
+            raise
+        self._torn_from = None
+        self._end = size + len(line)
+
+    def _cut_torn(self, descriptor: int) -> None:
+        if self._torn_from is not None:
+            os.ftruncate(descriptor, self._torn_from)
+            self._torn_from = None
+
+    def _keep(self, torn: bytes) -> Path:
+        number = 1
+        while True:
+            path = self.path.with_name(f"{self.path.name}.torn-{number}")
+            try:
+                create_file(path, torn)
+            except FileExistsError:
+                number += 1
+            else:
+                return path
+
+
+def _remove_leftovers(path: Path) -> None:
+    with contextlib.suppress(OSError), opened(path.parent, LIST) as directory:
+        with os.scandir(directory) as found:
+            names = [entry.name for entry in found]
+        for name in names:
+            if name.startswith(f".{path.name}.") and name.endswith(".tmp"):
+                os.unlink(name, dir_fd=directory)
+
+
+def _put_in_place(temporary: Path, path: Path) -> None:
+    """Give a file its name, unless there is one of that name."""
+    with parent_of(path) as (directory, name):
+        beside = os.fspath(temporary) if directory is None else temporary.name
+        try:
+            # Unlike a rename, a link leaves alone what another process has just created.
+            os.link(beside, name, src_dir_fd=directory, dst_dir_fd=directory)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            # A file system without hard links.
+            if os.path.lexists(path):
+                raise FileExistsError from error
+            os.rename(beside, name, src_dir_fd=directory, dst_dir_fd=directory)
+        else:
+            os.unlink(beside, dir_fd=directory)
+
 
 C = TypeVar("C", bound=Carrier)
+
+
+def unforeseeable(entry: AnyEntry, stamps: Stamps) -> AnyEntry:
+    """A header with a nonce where it has none: who wrote the original's file could foresee one that is made of it."""
+    return replace(entry, nonce=new_nonce(stamps)) if isinstance(entry, Header) and not entry.nonce else entry
+
+
+def delivery_notices(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
+    """What to say where the original attached sources: running a stranger's commands again helps nobody."""
+    named = [text for entry in entries for text in _declared_by(entry)]
+    if not named:
+        return ()
+    shown = ", ".join(map(repr, dict.fromkeys(named)))
+    return (f"attached before this conversation came to jp, so not again: {shown}; --attach reads a source afresh",)
+
+
+def _declared_by(entry: AnyEntry) -> tuple[str, ...]:
+    match entry:
+        case ChatRequest(attachments=attachments) | Header(original=Original(attachments=attachments)):
+            return attachments
+        case _:
+            return ()
+
+
+class ConvertingSink:
+    """Where the lines of a converted log go.
+
+    Lines are held back until `start`, so that mending what a crash left open is no reason to write. With the first
+    line after it the log is written in one step: the converted entries, what was held back, and that line.
+    """
+
+    def __init__(self, path: Path, converted: Sequence[AnyEntry], blobs: BlobStore) -> None:
+        self._path = path
+        self._converted = tuple(converted)
+        self._blobs = blobs
+        self._held: list[bytes] = []
+        self._is_started = False
+        self._file: LogFile | None = None
+
+    def start(self) -> None:
+        """What is appended from now on is said by somebody."""
+        self._is_started = True
+
+    def append(self, line: bytes) -> None:
+        """Add a line, its newline included, whole or not at all.
+
+        Raises:
+            LockedError: another process has written the log meanwhile.
+            StorageError: it could not be written.
+        """
+        if self._file is not None:
+            self._file.append(line)
+        elif self._is_started:
+            converted = (line_of(map_carriers(entry, self._stored)) for entry in self._converted)
+            self._file = LogFile.create(self._path, b"".join((*converted, *self._held, line)))
+        else:
+            self._held.append(line)
+
+    def sync(self) -> None:
+        """Have everything that was appended survive a power failure.
+
+        Raises:
+            OSError: the disk reports an error.
+        """
+        if self._file is not None:
+            self._file.sync()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _stored(self, carrier: C, /) -> C:
+        return stored(carrier, self._blobs)
 
 
 class Sink(Protocol):
@@ -75,7 +380,7 @@ class Log:
         self.directory = directory
         self._sink = sink
         self._stamps = stamps
-        self._last = next((entry.id for entry in reversed(stream.entries) if entry.id), "")
+        self._last = _last_id(stream.entries)
         self._unsynced = False
         self._sync_error: OSError | None = None
         self._found = len(stream.entries)
@@ -109,24 +414,20 @@ class Log:
         Raises:
             StorageError: they could not be written.
         """
-        last, stamped, kept, lines = self._last, list[AnyEntry](), list[AnyEntry](), list[bytes]()
+        whole = stamped(entries, self._stamps, after=self._last)
         try:
-            for entry in entries:
-                stamped.append(self._stamped(entry, after=last))
-                kept.append(map_carriers(stamped[-1], self._stored))
-                last = kept[-1].id or last
-                # Between the tokens of an unknown entry there may be line breaks; in strings JSON has none.
-                lines.append(encode(kept[-1]).replace(b"\n", b" ") + b"\n")
+            kept = [map_carriers(entry, self._stored) for entry in whole]
+            lines = b"".join(map(line_of, kept))
         except (UnicodeEncodeError, UnwritableEntryError) as error:
             msg = f"an entry cannot be written: {error}"
             raise StorageError(msg, hint="Text has to be UTF-8; nothing of this entry was kept.") from None
-        self._sink.append(b"".join(lines))
+        self._sink.append(lines)
         self._stream.entries.extend(kept)
-        self._last = last
+        self._last = _last_id(kept) or self._last
         self._unsynced = True
         if any(isinstance(entry, CycleEnd) for entry in kept):
             self._sync()
-        return tuple(stamped)
+        return tuple(whole)
 
     def load(self, carrier: C, /) -> C:
         """The carrier with its content inline, read from the blob store where it lies there.
@@ -157,13 +458,6 @@ class Log:
     ) -> None:
         self.close()
 
-    def _stamped(self, entry: AnyEntry, *, after: str) -> AnyEntry:
-        if isinstance(entry, Unknown) or (entry.id and entry.at):
-            return entry
-        now = self._stamps.now()
-        fresh = entry.id or entry_id(milliseconds=now, entropy=self._stamps.entropy(ENTROPY_BYTES), last=after)
-        return replace(entry, id=fresh, at=entry.at or timestamp(now))
-
     def _stored(self, carrier: C, /) -> C:
         return stored(carrier, self._stream.blobs)
 
@@ -177,6 +471,10 @@ class Log:
             self._sink.sync()
         except OSError as error:
             self._sync_error = error
+
+
+def _last_id(entries: Sequence[AnyEntry]) -> str:
+    return next((entry.id for entry in reversed(entries) if entry.id), "")
 
 
 def open_log(directory: Path, blobs: BlobStore, *, stamps: Stamps = SYSTEM) -> Log:
@@ -207,8 +505,6 @@ def open_log(directory: Path, blobs: BlobStore, *, stamps: Stamps = SYSTEM) -> L
 
 def _open_original(directory: Path, blobs: BlobStore, stamps: Stamps) -> Log:
     """The log of a conversation of the original's; nothing is written yet."""
-    from jp.workspace.conversion import ConvertingSink, delivery_notices, unforeseeable
-
     stream = read_stream(directory, blobs)
     stream.entries[0] = unforeseeable(stream.entries[0], stamps)
     sink = ConvertingSink(directory / EVENTS, stream.entries, blobs)

@@ -15,7 +15,7 @@ from pathlib import Path
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError
 from jp.workspace.blobs import DiskBlobs
-from jp.workspace.files import create_file, failure, make_directories, read_file, sync_file
+from jp.workspace.files import create_file, make_directories, read_file, storage_errors, sync_file
 from jp.workspace.layout import MOVED, Storage, is_in_archive
 from jp.workspace.listing import directories_in
 
@@ -42,10 +42,8 @@ def unmark(directory: Path) -> None:
     Raises:
         StorageError: that was not possible.
     """
-    try:
+    with storage_errors("write", directory / MOVED):
         (directory / MOVED).unlink(missing_ok=True)
-    except OSError as error:
-        raise failure("write", directory / MOVED, error) from error
 
 
 def remove_leftover(storage: Storage, conversation_id: ConversationId) -> None:
@@ -63,22 +61,22 @@ def copy_conversation(directory: Path, *, source: Storage, target: Storage, blob
     Raises:
         StorageError: content is missing, or something could not be written; everything is as before.
     """
-    _copy_blobs(blobs, source, target)
+    old, new = (DiskBlobs(storage.blobs, private=storage.private) for storage in (source, target))
+    new.adopt_all(blobs, old)
     moved = (target.archive if is_in_archive(directory) else target.conversations) / directory.name
     make_directories(moved.parent, private=target.private)
     _check_free(moved)
     reserved = target.conversations / f".{directory.name.partition('-')[0]}.new"
     shutil.rmtree(reserved, ignore_errors=True)
     try:
-        _copy(directory, reserved, mode=0o700 if target.private else 0o777)
-        _appear(directory, reserved, moved)
-    except BaseException as error:
+        with storage_errors("move", directory):
+            _copy(directory, reserved, mode=0o700 if target.private else 0o777)
+            _appear(directory, reserved, moved)
+    except BaseException:
         shutil.rmtree(reserved, ignore_errors=True)
         if not moved.exists():
             with contextlib.suppress(StorageError):
                 unmark(directory)
-        if isinstance(error, OSError):
-            raise failure("move", directory, error) from error
         raise
     return moved
 
@@ -91,10 +89,8 @@ def leave_archive(directory: Path, storage: Storage) -> Path:
     """
     moved = storage.conversations / directory.name
     _check_free(moved)
-    try:
+    with storage_errors("move", directory):
         directory.rename(moved)
-    except OSError as error:
-        raise failure("move", directory, error) from error
     return moved
 
 
@@ -108,17 +104,6 @@ def _appear(directory: Path, reserved: Path, moved: Path) -> None:
     sync_file(directory)
     reserved.rename(moved)
     sync_file(moved.parent)
-
-
-def _copy_blobs(blobs: Iterable[str], source: Storage, target: Storage) -> None:
-    old = DiskBlobs(source.blobs, private=source.private)
-    new = DiskBlobs(target.blobs, private=target.private)
-    for sha256 in sorted(blobs):
-        new.adopt(sha256, old)
-    try:
-        new.sync()
-    except OSError as error:
-        raise failure("write", target.blobs, error) from error
 
 
 def _copy(source: Path, target: Path, *, mode: int) -> None:

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jp.context.search import IndexedPassage, match_expressions
-from jp.conversation.codec import encode
-from jp.conversation.entries import AnyEntry, Revert
+from jp.conversation.entries import AnyEntry, Revert, encode
 from jp.errors import JpError, StorageError
 from jp.workspace.files import make_directories
 

@@ -13,8 +13,7 @@ from typing import Protocol
 import msgspec
 
 from jp.conversation.ids import ConversationId
-from jp.workspace.files import SMALL, make_directories, read_file, replace_file
-from jp.workspace.stamp import SYSTEM, Stamps, timestamp
+from jp.workspace.files import SMALL, SYSTEM, Stamps, make_directories, read_file, replace_file, timestamp
 
 _EXPLICIT = "JP_SESSION"
 _PANES = ("TMUX_PANE", "WEZTERM_PANE", "TERM_SESSION_ID", "ITERM_SESSION_ID")

@@ -8,13 +8,23 @@ from typing import TypeVar
 
 import msgspec
 
-from jp.conversation.codec import MalformedEntryError, decode
-from jp.conversation.entries import FORMAT, AnyEntry, ChatRequest, Header, JsonObject, Original, Unknown
+from jp.conversation.entries import (
+    FORMAT,
+    AnyEntry,
+    ChatRequest,
+    Header,
+    JsonObject,
+    MalformedEntryError,
+    Original,
+    Unknown,
+    decode,
+)
+from jp.conversation.ids import ConversationId
 from jp.conversation.resource import Carrier
 from jp.errors import StorageError, reason_of
 from jp.workspace.blobs import BlobStore, inlined
-from jp.workspace.files import SMALL, failure, open_to_read, read_file
-from jp.workspace.layout import BASE_CONFIG, EVENTS, ORIGINAL_EVENTS
+from jp.workspace.files import SMALL, failure, open_to_read, read_file, read_optional
+from jp.workspace.layout import BASE_CONFIG, EVENTS, ORIGINAL_EVENTS, conversation_id_of
 
 C = TypeVar("C", bound=Carrier)
 
@@ -178,10 +188,8 @@ def read_stream(directory: Path, blobs: BlobStore) -> Stream:
 
 
 def _read_original(directory: Path, blobs: BlobStore) -> Stream:
-    from jp.workspace.original import read_original
-
     try:
-        entries = read_original(directory, read_base_config)
+        entries = read_original(directory)
     except (FileNotFoundError, NotADirectoryError):
         raise missing_log(directory) from None
     return Stream(conversation=directory.name, entries=entries, blobs=blobs)
@@ -198,14 +206,61 @@ def change_notices(directory: Path, entries: Sequence[AnyEntry]) -> tuple[str, .
     if original is None:
         return ()
 
-    from jp.workspace.original import has_changed
-
     path = directory / ORIGINAL_EVENTS
     if not has_changed(path, original, since=directory / EVENTS):
         return ()
     return (
         f"{str(path)!r} has changed since this conversation was continued here: what counts is {EVENTS!r} beside it",
     )
+
+
+class OriginalDamagedError(StorageError):
+    """A file of the original's does not hold what it should."""
+
+
+def read_original(directory: Path) -> list[AnyEntry]:
+    """The entries of the conversation in `directory`, with a header; content is inline.
+
+    Raises:
+        FileNotFoundError: there is no conversation of the original's.
+        NotADirectoryError: it is no directory.
+        StorageError: it cannot be read, or is malformed.
+    """
+    from jp.config.sources import OriginalSettings
+    from jp.conversation.original import MalformedOriginalError, convert
+
+    path = directory / ORIGINAL_EVENTS
+    data = _read(path)
+    conversation = conversation_id_of(directory.name) or ConversationId.at(0)
+    try:
+        return convert(data, conversation, OriginalSettings(read_base_config(directory)))
+    except MalformedOriginalError as error:
+        hint = "Mend the file by hand or restore it from a copy; jp never skips a part of a conversation."
+        raise OriginalDamagedError(f"{str(path)!r}: {error.message}", hint=hint) from None
+
+
+def has_changed(path: Path, original: Original, *, since: Path) -> bool:
+    """Whether the file at `path` is no longer the one that the log `since` was converted from; not where it is gone."""
+    import hashlib
+
+    try:
+        found = path.stat()
+        if found.st_size != original.size:
+            return True
+        # Who writes a file of the same size gives it a new date, and reading it would cost more than the log.
+        is_newer = found.st_mtime_ns > since.stat().st_mtime_ns
+        return is_newer and hashlib.sha256(_read(path)).hexdigest() != original.sha256
+    except (OSError, StorageError):
+        return False
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        raise failure("read", path, error) from error
 
 
 _object_decoder: msgspec.json.Decoder[JsonObject] = msgspec.json.Decoder(JsonObject)
@@ -218,17 +273,16 @@ def read_base_config(directory: Path) -> JsonObject:
         StorageError: it cannot be read, or is no JSON object.
     """
     path = directory / BASE_CONFIG
-    try:
-        found = _object_decoder.decode(read_file(path, most=SMALL))
-    except FileNotFoundError:
+    data = read_optional(path, most=SMALL)
+    if data is None:
         return {}
-    except OSError as error:
-        raise failure("read", path, error) from error
+    try:
+        found = _object_decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"{str(path)!r} is not what it should be: {reason_of(error)}"
         raise StorageError(msg, hint="Mend the file by hand or restore it from a copy.") from None
 
-    from jp.config.stored import in_jps_spelling
+    from jp.config.sources import in_jps_spelling
 
     return in_jps_spelling(found, beside_original=(directory / ORIGINAL_EVENTS).exists())
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import msgspec
 
 from jp.errors import ConfigurationError
-from jp.workspace.files import MARKER, SMALL, make_directories, read_file, replace_file
+from jp.workspace.files import MARKER, SMALL, SYSTEM, Stamps, make_directories, read_file, replace_file, timestamp
 from jp.workspace.layout import path_digest
-from jp.workspace.stamp import SYSTEM, Stamps, timestamp
 
 
 class _Trust(msgspec.Struct, frozen=True, kw_only=True):

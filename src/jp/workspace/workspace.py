@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError, UsageError
 from jp.workspace.blobs import BlobStore, DiskBlobs
-from jp.workspace.files import SMALL, create_file, failure, make_directories, read_file
+from jp.workspace.files import SMALL, SYSTEM, Stamps, create_file, make_directories, read_file, storage_errors
 from jp.workspace.layout import (
     MARKER,
     MOVED,
@@ -26,12 +27,18 @@ from jp.workspace.layout import (
     storage_directory,
     user_data_directory,
 )
-from jp.workspace.listing import ConversationInfo, directories_in, directory_names, info_of, infos_of
+from jp.workspace.listing import (
+    ConversationInfo,
+    Metadata,
+    directories_in,
+    directory_names,
+    info_of,
+    infos_of,
+    update_metadata,
+)
 from jp.workspace.lock import Lock
 from jp.workspace.log import Log, open_log
-from jp.workspace.metadata import Metadata, update_metadata
 from jp.workspace.session import SESSIONS, Session, SessionKey
-from jp.workspace.stamp import SYSTEM, Stamps
 from jp.workspace.store import Stream, read_base_config, read_stream
 from jp.workspace.trust import require_own
 
@@ -131,20 +138,11 @@ class Workspace:
         silo = storage_at(self.root, self.user_data, local=True, create=local)
         target, other = (silo, self._shared) if local else (self._shared, silo)
         others = [] if target == other else [other]
-        words = metadata.title or topic
-        if seed is None:
-            from jp.workspace.lifecycle import create_conversation
+        from jp.workspace.lifecycle import create_conversation
 
-            conversation_id, directory = create_conversation(
-                target, others, base_config=base_config, metadata=metadata, topic=words, stamps=self.stamps
-            )
-        else:
-            from jp.workspace.lifecycle import plant_conversation
-
-            files = (base_config, metadata)
-            conversation_id, directory = plant_conversation(
-                seed, target, others, files=files, topic=words, stamps=self.stamps
-            )
+        conversation_id, directory = create_conversation(
+            target, others, files=(base_config, metadata), topic=topic, stamps=self.stamps, seed=seed
+        )
         return info_of(conversation_id, directory, local=local and self.root is not None)
 
     def lock(self, info: ConversationInfo) -> Lock:
@@ -311,10 +309,6 @@ def create_workspace(root: Path, *, commit_conversations: bool) -> None:
     if commit_conversations:
         files[".gitattributes"] = _ATTRIBUTES
     for name, text in files.items():
-        try:
+        with storage_errors("write", marker / name), suppress(FileExistsError):
             create_file(marker / name, text.encode())
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise failure("write", marker / name, error) from error
     create_id(marker)

@@ -7,8 +7,7 @@ import anyio
 import pytest
 
 from jp.attachment.base import ResolveContext
-from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.resolution import ResolvedAttachments, plan_resolution, resolve_all
+from jp.attachment.registry import AttachmentRegistry, ResolvedAttachments, plan_resolution, resolve_all
 
 Attach = Callable[..., ResolvedAttachments]
 

@@ -4,12 +4,11 @@ from collections.abc import Collection
 
 import pytest
 
-from jp.attachment.base import AttachmentError
-from jp.attachment.declaration import Surroundings, Written, parse, scheme_of
+from jp.attachment.base import AttachmentError, DeclarationContext, ParsedDeclaration, parse, scheme_of
 
 
-def around(*existing: str, schemes: Collection[str] = ("file", "gh")) -> Surroundings:
-    return Surroundings(directory="/w", exists=existing.__contains__, built_in=("file",), schemes=lambda: schemes)
+def around(*existing: str, schemes: Collection[str] = ("file", "gh")) -> DeclarationContext:
+    return DeclarationContext(directory="/w", exists=existing.__contains__, built_in=("file",), schemes=lambda: schemes)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +39,7 @@ def around(*existing: str, schemes: Collection[str] = ("file", "gh")) -> Surroun
     ],
 )
 def test_paths_and_uris_are_read(text: str, uri: str) -> None:
-    assert parse(text, around()) == Written(uri=uri)
+    assert parse(text, around()) == ParsedDeclaration(uri=uri)
 
 
 @pytest.mark.parametrize(
@@ -55,11 +54,11 @@ def test_paths_and_uris_are_read(text: str, uri: str) -> None:
     ],
 )
 def test_what_exists_as_it_stands_is_that_file(name: str, uri: str) -> None:
-    assert parse(name, around(name)) == Written(uri=uri)
+    assert parse(name, around(name)) == ParsedDeclaration(uri=uri)
 
 
 def test_a_conversation_can_be_left_out() -> None:
-    assert parse("!jp-c17?u", around()) == Written(uri="jp:jp-c17?select=u", exclude=True)
+    assert parse("!jp-c17?u", around()) == ParsedDeclaration(uri="jp:jp-c17?select=u", exclude=True)
 
 
 def test_a_file_cannot_take_the_place_of_a_uri_with_an_authority() -> None:
@@ -84,15 +83,15 @@ def test_a_file_cannot_take_the_place_of_a_uri_with_an_authority() -> None:
     ],
 )
 def test_excludes_are_read(text: str, uri: str) -> None:
-    assert parse(text, around()) == Written(uri=uri, exclude=True)
+    assert parse(text, around()) == ParsedDeclaration(uri=uri, exclude=True)
 
 
 def test_the_originals_parameter_may_say_no() -> None:
-    assert parse("file:a?exclude=false", around()) == Written(uri="file:a")
+    assert parse("file:a?exclude=false", around()) == ParsedDeclaration(uri="file:a")
 
 
 def test_another_scheme_keeps_its_parameters() -> None:
-    assert parse("gh://x?exclude", around()) == Written(uri="gh://x?exclude")
+    assert parse("gh://x?exclude", around()) == ParsedDeclaration(uri="gh://x?exclude")
 
 
 @pytest.mark.parametrize("text", ["", "!", "a\0b"])
@@ -134,7 +133,7 @@ def test_what_other_packages_provide_is_not_looked_up_for_files() -> None:
     def lookup() -> Collection[str]:
         raise AssertionError
 
-    nearby = Surroundings(directory="/w", exists=lambda _: True, built_in=("file",), schemes=lookup)
+    nearby = DeclarationContext(directory="/w", exists=lambda _: True, built_in=("file",), schemes=lookup)
 
     assert parse("file:x", nearby).uri == "file:x"
     assert parse("a:b", nearby).uri == "file:///w/a%3Ab"

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
-from jp.attachment.registry import Guarded
+from jp.attachment.registry import CheckedHandler
 from jp.conversation.resource import Annotations, Resource
 
 GOOD = Resource(uri="echo:a", mime_type="text/plain", text="text", annotations=Annotations(priority=0.5))
@@ -29,8 +29,8 @@ class Handler:
         return self._give()
 
 
-def guarded(give: Callable[[], Any]) -> Guarded:
-    return Guarded(Handler(give), "echo", lambda: "'m:H' of the package 'p'")
+def guarded(give: Callable[[], Any]) -> CheckedHandler:
+    return CheckedHandler(Handler(give), "echo", lambda: "'m:H' of the package 'p'")
 
 
 def resolved(given: object, context: ResolveContext) -> Resolution:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.declaration import Copy, Delivery, assumed_in, claimed, history_of
+from jp.attachment.base import Delivery, ResourceCopy, assumed_declarations, attributed_uris, history_of
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -44,8 +44,8 @@ def test_the_newest_delivery_and_the_newest_copy_count() -> None:
     }
     assert first.excludes == ("file:c",)
     assert history.copies == {
-        "a": Copy(turn=1, resource=resource("a", "2")),
-        "b": Copy(turn=1, resource=resource("b", "3")),
+        "a": ResourceCopy(turn=1, resource=resource("a", "2")),
+        "b": ResourceCopy(turn=1, resource=resource("b", "3")),
     }
 
 
@@ -59,8 +59,8 @@ def test_what_came_with_an_original_counts_as_delivered_in_no_turn_until_it_is_r
         "file:a": Delivery(turn=0, declarations=("file:a",), uris=()),
         "cmd:date": Delivery(turn=None, declarations=("file:a", "cmd:date"), uris=()),
     }
-    assert assumed_in([header]) == ("file:a", "cmd:date")
-    assert assumed_in([Header(format=1, created_at="", nonce="")]) == assumed_in([]) == ()
+    assert assumed_declarations([header]) == ("file:a", "cmd:date")
+    assert assumed_declarations([Header(format=1, created_at="", nonce="")]) == assumed_declarations([]) == ()
 
 
 PULL = "gh:o/n/pull/1"
@@ -92,4 +92,4 @@ def test_what_came_of_a_declaration_is_told_by_its_uris(
 ) -> None:
     delivery = Delivery(turn=0, declarations=tuple(declarations.split()), uris=tuple(uris.split()))
 
-    assert claimed(declaration, delivery) == tuple(expected.split())
+    assert attributed_uris(declaration, delivery) == tuple(expected.split())

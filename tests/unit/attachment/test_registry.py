@@ -9,7 +9,7 @@ import pytest
 
 from jp.attachment import registry as third_party
 from jp.attachment.base import AttachmentError, Declaration, ResolveContext
-from jp.attachment.files.handler import FileHandler
+from jp.attachment.files import FileHandler
 from jp.attachment.registry import AttachmentRegistry
 
 
@@ -102,10 +102,10 @@ def test_a_relative_root_is_where_the_process_stands(root: Path, monkeypatch: py
 def test_the_handler_of_files_is_imported_on_use(root: Path) -> None:
     code = (
         "import sys; from jp.attachment.registry import AttachmentRegistry; r = AttachmentRegistry();"
-        "heavy = {'jp.attachment.files.handler', 'pathspec', 'importlib.metadata', 'anyio', 'difflib', 'tempfile'};"
+        "heavy = {'jp.attachment.files', 'pathspec', 'importlib.metadata', 'anyio', 'difflib', 'tempfile'};"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules);"
-        "r.handler('file:x'); assert 'jp.attachment.files.handler' in sys.modules;"
-        "assert not (heavy - {'jp.attachment.files.handler', 'anyio'}) & set(sys.modules)"
+        "r.handler('file:x'); assert 'jp.attachment.files' in sys.modules;"
+        "assert not (heavy - {'jp.attachment.files', 'anyio'}) & set(sys.modules)"
     )
 
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,10 +6,14 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from jp.attachment.base import AttachmentError, AttachmentHandler, Declaration, Resolution, ResolveContext
-from jp.attachment.declaration import scheme_of
-from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.resolution import ResolvedAttachments, delivered_in, plan_resolution, resolve_all
+from jp.attachment.base import AttachmentError, AttachmentHandler, Declaration, Resolution, ResolveContext, scheme_of
+from jp.attachment.registry import (
+    AttachmentRegistry,
+    ResolvedAttachments,
+    delivered_declarations,
+    plan_resolution,
+    resolve_all,
+)
 from jp.conversation.entries import AnyEntry, ChatRequest, ConfigDelta, TurnStart
 from jp.conversation.resource import Resource
 
@@ -76,7 +80,7 @@ def test_what_requests_resolved_is_delivered() -> None:
         ChatRequest(content="z", attachments=("file:a", "file:c")),
     ]
 
-    assert delivered_in(entries) == {"file:a", "file:c"}
+    assert delivered_declarations(entries) == {"file:a", "file:c"}
 
 
 # Resolving

@@ -9,7 +9,7 @@ import pytest
 
 from jp.attachment import registry
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext
-from jp.attachment.registry import load, third_party_schemes
+from jp.attachment.registry import load_handler, third_party_schemes
 from jp.conversation.resource import Resource
 
 
@@ -107,7 +107,7 @@ def test_of_two_packages_with_one_scheme_the_same_always_wins(site: Path) -> Non
 
 
 def test_a_handler_is_imported_and_made(context: ResolveContext) -> None:
-    handler = load("echo", f"{__name__} : EchoHandler [extra]")
+    handler = load_handler("echo", f"{__name__} : EchoHandler [extra]")
 
     resolution = anyio.run(handler.resolve, Declaration(uri="echo:x", written="echo:x"), context)
 
@@ -118,7 +118,7 @@ def test_a_handler_is_imported_and_made(context: ResolveContext) -> None:
 @pytest.mark.parametrize("value", ["no.such.module:Handler", f"{__name__}:Missing", "sys:exit_code", "json:loads"])
 def test_a_package_that_does_not_load_is_named(value: str) -> None:
     with pytest.raises(AttachmentError, match="'x' comes from") as raised:
-        load("x", value)
+        load_handler("x", value)
 
     assert value in raised.value.message
     assert "uninstall" in raised.value.hint
@@ -126,22 +126,22 @@ def test_a_package_that_does_not_load_is_named(value: str) -> None:
 
 def test_the_package_of_a_defect_is_named(site: Path) -> None:
     with pytest.raises(AttachmentError, match=r"NOT_A_HANDLER', which is not a handler"):
-        load("echo", f"{__name__}:NOT_A_HANDLER")
+        load_handler("echo", f"{__name__}:NOT_A_HANDLER")
 
     entry = f"[jp.attachments]\nEcho = {__name__}:NOT_A_HANDLER\n"
     (site / "echo-1.0.dist-info" / "entry_points.txt").write_text(entry, encoding="utf-8")
 
     with pytest.raises(AttachmentError, match=r"NOT_A_HANDLER' of the package 'echo', which is not a handler"):
-        load("echo", f"{__name__}:NOT_A_HANDLER")
+        load_handler("echo", f"{__name__}:NOT_A_HANDLER")
 
 
 def test_what_is_no_handler_is_refused() -> None:
     with pytest.raises(AttachmentError, match="is not a handler"):
-        load("x", f"{__name__}:NOT_A_HANDLER")
+        load_handler("x", f"{__name__}:NOT_A_HANDLER")
 
 
 def test_a_defect_of_a_handler_is_an_error_that_names_it(context: ResolveContext) -> None:
-    handler = load("echo", f"{__name__}:EchoHandler")
+    handler = load_handler("echo", f"{__name__}:EchoHandler")
 
     with pytest.raises(
         AttachmentError, match=r"^'echo:defect': the attachment scheme 'echo', .*EchoHandler', failed: K"
@@ -152,7 +152,7 @@ def test_a_defect_of_a_handler_is_an_error_that_names_it(context: ResolveContext
 
 
 def test_the_errors_of_a_handler_are_its_own(context: ResolveContext) -> None:
-    handler = load("echo", f"{__name__}:EchoHandler")
+    handler = load_handler("echo", f"{__name__}:EchoHandler")
 
     with pytest.raises(AttachmentError, match=r"^malformed$"):
         handler.canonical("echo:malformed", context)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.resolution import tokens_of
+from jp.attachment.registry import tokens_of
 from jp.conversation.resource import Resource
 
 TWO_PAGES = b"/Type /Page /Type/Page\n/Type /Pages"

@@ -11,7 +11,7 @@ from disk_faults import error, failing_disk
 from jp.app.drafts import Draft, discard_drafts, drafts_directory, open_draft
 from jp.app.stdin import MOST_BYTES
 from jp.errors import StorageError, UsageError
-from jp.workspace.ephemeral import EphemeralWorkspace
+from jp.workspace.retention import EphemeralWorkspace
 from jp.workspace.workspace import find_workspace
 from workspaces import new_workspace
 

@@ -10,7 +10,7 @@ import pytest
 from file_calls import call, failure, text
 from jp.app.toolset import AttachmentNames
 from jp.attachment.base import Declaration, ResolveContext
-from jp.attachment.files.handler import FileHandler
+from jp.attachment.files import FileHandler
 from jp.conversation.resource import ResourceBlock, file_uri
 from jp.tool.base import ToolInvocation
 from jp.tool.files.read_tools import ListFiles, ReadFile

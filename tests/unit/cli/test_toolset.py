@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from jp.app.toolset import Toolset
+from jp.config.entries import McpServerConfig, ToolConfig
 from jp.config.model import AppConfig, ConversationConfig, ProvidersConfig
-from jp.config.tools import McpServerConfig, ToolConfig
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool.base import Tool, ToolInvocation, ToolOutput

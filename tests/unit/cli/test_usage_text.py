@@ -21,7 +21,7 @@ from jp.conversation.entries import (
 )
 from jp.conversation.resource import TextBlock
 from jp.turn.usage import CacheReport, Change, Miss, Spending
-from jp.workspace.metadata import Parent
+from jp.workspace.listing import Parent
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from jp.compaction.planning import Planner, PolicyWish, wish_of, with_unwritten_
 from jp.compaction.projection import project
 from jp.compaction.status_lines import StatusLines
 from jp.compaction.transcript import transcript_of
+from jp.config.entries import ToolCompactionConfig, ToolConfig
 from jp.config.model import PROFILES, ProfileConfig, SummaryConfig, ToolCallsConfig
-from jp.config.tools import ToolCompactionConfig, ToolConfig
 from jp.context.budget import estimate_messages
 from jp.conversation.entries import (
     AnyEntry,

@@ -12,10 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jp.config import accounts, model, tools
-from jp.config.keys import KeyPath, key_text
+from jp.config import entries, model
 from jp.config.model import AppConfig, Extension
-from jp.config.schema import FILE, Field, Items, Names, Node, Table, expected, known_keys
+from jp.config.schema import FILE, Field, Items, KeyPath, Names, Node, Table, expected, key_text, known_keys
 from jp.config.toml import toml_value
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
@@ -26,7 +25,7 @@ END = "<!-- end of keys -->\n"
 @cache
 def meanings() -> dict[tuple[str, str], str]:
     """The text under each field of the model, by class and field."""
-    trees = [ast.parse(inspect.getsource(module)) for module in (model, accounts, model, tools)]
+    trees = [ast.parse(inspect.getsource(module)) for module in (model, entries, model, entries)]
     classes = [node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)]
     return {(node.name, name): text for node in classes for name, text in _texts(node)}
 

@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from jp.config.assignment import Assignment
-from jp.config.keys import key_text
 from jp.config.model import Section
-from jp.config.schema import Table
+from jp.config.schema import Table, key_text
 from jp.config.sources import environment_assignments, key_of
 from jp.errors import ConfigurationError
 

@@ -10,8 +10,8 @@ import pytest
 from jp.config.assignment import FragmentName, change_of, parse_cfg, read_partial
 from jp.config.explain import Explanation, explain
 from jp.config.files import parse_toml
-from jp.config.keys import KeyPath
 from jp.config.layers import Layer, Origin, resolve
+from jp.config.schema import KeyPath
 from jp.errors import ConfigurationError
 
 Said = tuple[str, Any, str]

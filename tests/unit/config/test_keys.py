@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.keys import KeyPath, is_index, key_text, parse_key
+from jp.config.schema import KeyPath, is_index, key_text, parse_key
 from jp.errors import ConfigurationError
 
 

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from jp.config.assignment import FragmentName, change_of, parse_cfg, read_partial
-from jp.config.keys import parse_key
 from jp.config.layers import (
     DEFAULT,
     AddItems,
@@ -22,6 +21,7 @@ from jp.config.layers import (
     resolve,
 )
 from jp.config.model import AppConfig
+from jp.config.schema import parse_key
 from jp.errors import ConfigurationError
 
 USER = Origin(kind="user", where="/u/config.toml")

@@ -9,7 +9,7 @@ import pytest
 
 from jp.config.assignment import parse_cfg
 from jp.config.layers import resolve
-from jp.config.stored import OriginalSettings, Spelling, adapted, conversation_layers, in_jps_spelling
+from jp.config.sources import OriginalSettings, Spelling, adapted, conversation_layers, in_jps_spelling
 from jp.errors import ConfigurationError
 
 

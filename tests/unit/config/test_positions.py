@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.keys import parse_key
 from jp.config.positions import place_of, positions
+from jp.config.schema import parse_key
 from jp.config.toml import load_toml
 
 FILE = r'''user.name = 'x'

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from jp.config.assignment import node_at, read_partial
-from jp.config.keys import parse_key
 from jp.config.model import Section, UniqueTexts
 from jp.config.schema import (
     APP,
@@ -25,6 +24,7 @@ from jp.config.schema import (
     got,
     known_keys,
     nearest_key,
+    parse_key,
 )
 
 

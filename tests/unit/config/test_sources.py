@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from jp.config.files import Places
-from jp.config.keys import parse_key
 from jp.config.layers import resolve
+from jp.config.schema import parse_key
 from jp.config.sources import cfg_layers, file_layers, flag_layer, lower_layers, unread_files
 from jp.errors import ConfigurationError
 

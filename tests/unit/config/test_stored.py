@@ -6,7 +6,7 @@ import pytest
 
 from jp.config.assignment import read_partial
 from jp.config.layers import Layer, Origin, Resolved, resolve
-from jp.config.stored import conversation_layers, delta, frozen
+from jp.config.sources import conversation_layers, delta, frozen
 
 
 def resolved(*raws: dict[str, Any]) -> Resolved:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jp.config.assignment import read_partial
-from jp.config.direction import Limit, Ordered
+from jp.config.entries import Limit, Ordered
 from jp.config.layers import Layer, LayerKind, Origin, Resolved, resolve
 from jp.config.trust import (
     UntrustedError,

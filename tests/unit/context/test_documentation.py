@@ -56,4 +56,8 @@ def test_the_library_loads_nothing_of_the_rest_of_jp() -> None:
     loaded = {
         name for name in done.stdout.split() if name.startswith(("jp.", "anthropic", "openai", "google", "httpx2"))
     }
-    assert {name for name in loaded if not name.startswith("jp.context")} <= {"jp.errors", "jp.reading", "jp.likeness"}
+    assert {name for name in loaded if not name.startswith("jp.context")} <= {
+        "jp.errors",
+        "jp.file_access",
+        "jp.suggestions",
+    }

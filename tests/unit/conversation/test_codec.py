@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from jp.conversation.codec import MalformedEntryError, UnwritableEntryError, decode, encode
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -15,6 +14,7 @@ from jp.conversation.entries import (
     Header,
     InquiryRequest,
     InquiryResponse,
+    MalformedEntryError,
     Question,
     RequestContext,
     Revert,
@@ -25,7 +25,10 @@ from jp.conversation.entries import (
     ToolOverride,
     TurnStart,
     Unknown,
+    UnwritableEntryError,
     Usage,
+    decode,
+    encode,
 )
 from jp.conversation.resource import (
     Annotations,

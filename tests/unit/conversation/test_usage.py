@@ -16,7 +16,7 @@ from jp.conversation.entries import (
     TurnStart,
     Usage,
 )
-from jp.conversation.usage import RequestUsage, prompt_tokens, usage_by_turn
+from jp.conversation.turns import RequestUsage, prompt_tokens, usage_by_turn
 
 SOME = Usage(input=10, output=2)
 CONTEXT = RequestContext(provider="anthropic", model="m", renderer=1, parameters={"cache": "long"})

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.errors import StorageError
 from jp.mcp.definitions import Hints, Listing, ListingCache, ServerTool, fingerprint
 

@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.conversation.resource import (
     Annotations,
     AudioBlock,
@@ -22,13 +22,12 @@ from jp.conversation.resource import (
 from jp.errors import ConfigurationError, JpError
 from jp.mcp import session, transport
 from jp.mcp.connection import Connection
-from jp.mcp.definitions import RefusalError, ServerError
-from jp.mcp.forms import Elicitation, Filled, Form, Page
-from jp.mcp.session import Called
+from jp.mcp.definitions import Elicitation, Form, FormAnswer, RefusalError, ServerError, UrlRequest
+from jp.mcp.session import CallResult
 from mcp_connections import PATIENCE, Heard, calling, connected, server, with_server
 
 
-def text_of(called: Called) -> str:
+def text_of(called: CallResult) -> str:
     (block,) = called.content
     assert isinstance(block, TextBlock)
     return block.text or ""
@@ -49,7 +48,7 @@ def test_a_server_lists_its_tools_and_runs_them(tmp_path: Path) -> None:
         assert heard.listings == [listed]
 
         assert text_of(await connection.call(calling("echo", text="hé"))) == "hé"
-        assert await connection.call(calling("fail")) == Called(
+        assert await connection.call(calling("fail")) == CallResult(
             content=(TextBlock(text="it did not work"),), is_error=True
         )
         assert text_of(await connection.call(calling("structured"))) == '{"degrees":21}'
@@ -125,10 +124,10 @@ def test_of_many_questions_at_once_a_few_are_asked_and_the_others_canceled(tmp_p
     others_are_canceled = anyio.Event()
     asked: list[Elicitation] = []
 
-    async def elicit(elicitation: Elicitation) -> Filled:
+    async def elicit(elicitation: Elicitation) -> FormAnswer:
         asked.append(elicitation)
         await others_are_canceled.wait()
-        return Filled(action="decline")
+        return FormAnswer(action="decline")
 
     async def work(connection: Connection, _: Heard) -> None:
         call = calling("ask_often", elicit=elicit, progress=lambda _: others_are_canceled.set())
@@ -144,9 +143,9 @@ def test_a_tool_says_how_far_it_is_and_asks_while_it_runs(tmp_path: Path) -> Non
     asked: list[Elicitation] = []
     shown: list[str] = []
 
-    async def elicit(elicitation: Elicitation) -> Filled:
+    async def elicit(elicitation: Elicitation) -> FormAnswer:
         asked.append(elicitation)
-        return Filled(action="accept", values={"name": "Ada", "colour": "r"})
+        return FormAnswer(action="accept", values={"name": "Ada", "colour": "r"})
 
     async def work(connection: Connection, _: Heard) -> None:
         assert text_of(await connection.call(calling("steps", progress=shown.append))) == "done"
@@ -168,7 +167,7 @@ def test_a_tool_says_how_far_it_is_and_asks_while_it_runs(tmp_path: Path) -> Non
         ("colour", "choice", True),
         ("days", "choices", False),
     ]
-    assert page == Page(server="s", message="Sign in", url="https://example.com/login")
+    assert page == UrlRequest(server="s", message="Sign in", url="https://example.com/login")
 
 
 def test_a_list_that_changes_is_read_again(tmp_path: Path) -> None:

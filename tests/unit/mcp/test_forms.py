@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jp.conversation.entries import Question
-from jp.mcp.forms import MOST_FIELDS, Field, form_of, value_of
+from jp.mcp.definitions import MOST_FIELDS, Field, form_of, value_of
 
 
 def field(schema: dict[str, Any], *, required: bool = True) -> Field:

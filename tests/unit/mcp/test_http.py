@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.config.tools import McpServerConfig
+from jp.config.entries import McpServerConfig
 from jp.conversation.resource import TextBlock
 from jp.errors import ConfigurationError, JpError
 from jp.mcp import transport

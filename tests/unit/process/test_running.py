@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from jp.process.environment import exit_code_text, find_program
-from jp.process.running import Captured, Ended, OutputLimits, ProcessLimits, Program, run
+from jp.process.guardian import CapturedOutput, OutputLimits, ProcessLimits, ProcessResult, Program, run
 
 PATIENCE = 20.0
 WIDE = OutputLimits(kept=2**20, most=2**30)
@@ -22,12 +22,12 @@ def ended(
     stdin: bytes | None = None,
     output: OutputLimits = WIDE,
     limits: ProcessLimits = QUICK,
-) -> Ended:
+) -> ProcessResult:
     program = Program(
         words=["/bin/sh", "-c", script], directory=str(directory), environment=dict(os.environ), stdin=stdin
     )
 
-    async def in_time() -> Ended:
+    async def in_time() -> ProcessResult:
         with anyio.fail_after(PATIENCE):
             return await run(program, output=output, limits=limits)
 
@@ -42,17 +42,17 @@ def test_what_a_program_reads_and_prints_passes_unchanged(tmp_path: Path) -> Non
     assert result.stdout.head + result.stdout.tail == data
     assert result.stdout.omitted == 0
     assert result.exit_code == 3
-    assert result.stderr == Captured(head=b"wrong\n")
+    assert result.stderr == CapturedOutput(head=b"wrong\n")
     assert result.stopped is None
 
 
 def test_a_program_need_not_read_what_it_may(tmp_path: Path) -> None:
-    assert ended("exec <&-; echo done", tmp_path, stdin=b"x" * 10**6).stdout == Captured(head=b"done\n")
+    assert ended("exec <&-; echo done", tmp_path, stdin=b"x" * 10**6).stdout == CapturedOutput(head=b"done\n")
 
 
 @pytest.mark.parametrize("stdin", [None, b""])
 def test_a_program_may_have_nothing_to_read(stdin: bytes | None, tmp_path: Path) -> None:
-    assert ended("cat", tmp_path, stdin=stdin).stdout == Captured(head=b"")
+    assert ended("cat", tmp_path, stdin=stdin).stdout == CapturedOutput(head=b"")
 
 
 def test_of_much_output_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_of_much_output_the_beginning_and_the_end_are_kept(tmp_path: Path) -> No
 def test_what_just_fits_is_kept_whole(tmp_path: Path) -> None:
     result = ended("printf 12345678901", tmp_path, output=OutputLimits(kept=11, most=100))
 
-    assert result.stdout == Captured(head=b"123456", tail=b"78901")
+    assert result.stdout == CapturedOutput(head=b"123456", tail=b"78901")
 
 
 def test_a_flood_is_stopped(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_what_came_before_the_time_was_over_is_kept(tmp_path: Path) -> None:
     result = ended("echo begun; sleep 1000", tmp_path, limits=ProcessLimits(timeout_secs=0.5))
 
     assert result.stopped == "time"
-    assert result.stdout == Captured(head=b"begun\n")
+    assert result.stdout == CapturedOutput(head=b"begun\n")
     assert result.exit_code == -15
 
 

@@ -9,21 +9,28 @@ from typing import Any
 
 import pytest
 
-from jp.config.tools import SandboxConfig
-from jp.process.sandbox.mechanisms import (
+from jp.config.entries import SandboxConfig
+from jp.process.sandbox.policy import (
     Bubblewrap,
+    Confinement,
+    Disk,
+    Kind,
     Landlock,
     Mechanism,
-    Missing,
+    NoMechanism,
+    PathRule,
+    Rules,
     Seatbelt,
+    access_of,
     bwrap_words,
+    confinement_of,
     denied_use,
     limits_in_force,
     not_held,
     readable_parts,
+    rules_of,
     seatbelt_profile,
 )
-from jp.process.sandbox.policy import Confinement, Disk, Kind, PathRule, Rules, access_of, confinement_of, rules_of
 
 HOME = "/home/ada"
 ROOT = "/home/ada/work"
@@ -290,10 +297,10 @@ WHERE = "it can change files only in the workspace, without '.git' and '.jp'"
     [
         (confinement(network=True), Bubblewrap("b"), "workspace", f"sandbox: {WHERE}; it can use the network"),
         (confinement("read-only"), Seatbelt(), "read-only", "sandbox: it can change nothing; no network"),
-        (confinement(), Missing("bwrap is not installed"), "none", "not confined: bwrap is not installed"),
+        (confinement(), NoMechanism("bwrap is not installed"), "none", "not confined: bwrap is not installed"),
         (
             confinement(required=True),
-            Missing("bwrap is not installed"),
+            NoMechanism("bwrap is not installed"),
             "refused",
             "it will not run: a sandbox is required, and bwrap is not installed",
         ),
@@ -321,7 +328,7 @@ def test_a_root_that_is_frozen_is_said_to_be() -> None:
 
 
 def test_what_is_not_held_is_named() -> None:
-    assert not_held(confinement(), Missing("x")) == ("everything",)
+    assert not_held(confinement(), NoMechanism("x")) == ("everything",)
     assert not_held(confinement("read-only"), Landlock(3, "x")) == (
         "the network",
         "signals to other programs",

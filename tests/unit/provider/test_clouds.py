@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from jp.config.accounts import AnthropicConfig, CloudAccount, ServerConfig
 from jp.config.assignment import read_partial
+from jp.config.entries import AnthropicConfig, CloudAccount, ServerConfig
 from jp.config.layers import config_of
 from jp.config.model import AppConfig
 from jp.errors import ConfigurationError

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from jp.config.accounts import ServerConfig
+from jp.config.entries import ServerConfig
 from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.conversation.thread import Thread, UserText
 from jp.errors import AuthenticationError, ConfigurationError, ExitCode
@@ -78,7 +78,7 @@ def test_rendering_needs_no_key() -> None:
 
     assert provider.id == "anthropic"
     assert provider.renderer == AnthropicAdapter.renderer
-    assert provider.sections(provider.render(thread)).messages == ((b'"user"', b'{"text":"Hi","type":"text"}'),)
+    assert provider.render(thread).sections.messages == ((b'"user"', b'{"text":"Hi","type":"text"}'),)
 
 
 @pytest.mark.parametrize("key", ["sk-ö", "sk-\x00", "sk-a\nsk-b"])

@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from jp.config.tools import ToolStyleConfig
+from jp.config.entries import ToolStyleConfig
 from jp.conversation.entries import Facts, Question, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import ImageBlock, Resource, ResourceBlock, TextBlock
 from jp.render.tool_calls import ToolLine, ToolLines

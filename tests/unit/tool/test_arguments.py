@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.entries import JsonObject
-from jp.tool.arguments import argument_problems, fitted
+from jp.tool.rules import argument_problems, fitted
 
 SCHEMA: JsonObject = {
     "type": "object",

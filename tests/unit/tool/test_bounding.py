@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from jp.tool.bounding import Address, bounded, media_note, shares
+from jp.tool.delivery import Address, bounded, media_note, shares
 
 ADDRESS = Address(nonce="n0nce", handle="0123abcd")
 MARKER = re.compile(r"\[\[cut:n0nce:0123abcd:\+(\d+)\]\] from offset (\d+)\n?")

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
-from jp.tool.arguments import CheckedCall, check, problems_of, with_arguments
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
+from jp.tool.rules import CheckedCall, check, problems_of, with_arguments
 
 PARAMETERS: JsonObject = {
     "type": "object",

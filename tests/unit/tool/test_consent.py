@@ -7,11 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from doubles import MemoryRecorder
-from jp.config.tools import ResultMode, RuleConfig, ToolConfig
+from jp.config.entries import ResultMode, RuleConfig, ToolConfig
 from jp.conversation.entries import Facts, JsonObject, ToolCallRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
-from jp.tool.arguments import CheckedCall
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
 from jp.tool.consent import (
     Allowed,
@@ -28,6 +27,7 @@ from jp.tool.consent import (
     Proposal,
     Replaced,
 )
+from jp.tool.rules import CheckedCall
 
 PARAMETERS: JsonObject = {
     "type": "object",

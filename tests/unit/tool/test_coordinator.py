@@ -8,8 +8,7 @@ import anyio
 import pytest
 
 from doubles import MemoryRecorder
-from jp.config.direction import RunMode
-from jp.config.tools import ToolConfig
+from jp.config.entries import RunMode, ToolConfig
 from jp.conversation.entries import AnyEntry, JsonObject, Question, ToolCallRequest
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition

@@ -11,8 +11,8 @@ from jp.app.recalled import LogAddresses
 from jp.compaction.log_contents import handles_of
 from jp.compaction.projection import project
 from jp.compaction.status_lines import StatusLines
+from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
-from jp.config.tools import ToolConfig
 from jp.context.markers import marked_handles
 from jp.conversation.entries import (
     AnyEntry,
@@ -36,8 +36,7 @@ from jp.conversation.resource import (
 )
 from jp.conversation.thread import ToolDefinition, ToolResult
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.bounding import BOUND, LARGEST_MEDIA
-from jp.tool.delivery import MOST_BLOCKS, OrdinaryDelivery
+from jp.tool.delivery import BOUND, LARGEST_MEDIA, MOST_BLOCKS, OrdinaryDelivery
 
 LINES = "".join(f"line {number}\n" for number in range(9_000))
 FILE = Resource(uri="file:///w/a", text="x" * 400)

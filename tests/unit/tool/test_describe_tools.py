@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.config.tools import ParameterConfig, ToolConfig
+from jp.config.entries import ParameterConfig, ToolConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition

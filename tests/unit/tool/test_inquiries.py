@@ -6,7 +6,7 @@ from typing import Any, Literal
 import anyio
 import pytest
 
-from jp.config.tools import QuestionConfig, ToolConfig
+from jp.config.entries import QuestionConfig, ToolConfig
 from jp.conversation.entries import AnyEntry, Question, ToolCallRequest, TurnStart, Usage
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError

@@ -5,12 +5,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.thread import ToolDefinition
-from jp.tool.arguments import CheckedCall
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.rules import CallOrder, paths_named
+from jp.tool.coordinator import CallOrder, paths_named
+from jp.tool.rules import CheckedCall
 
 
 class Writer:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.direction import RunMode
+from jp.config.entries import RunMode
 from jp.tool.consent import Allowed, Answers, Decision, Denied, decide, explain, explain_withheld
 
 SKIPPED = Denied(cause="skipped")

@@ -8,15 +8,14 @@ import pytest
 
 from doubles import InlineStream
 from jp.app.recalled import LogAddresses, RecalledContents
+from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
-from jp.config.tools import ToolConfig
 from jp.context.markers import checksum_of
 from jp.conversation.entries import Header, JsonObject, ToolCallRequest, ToolCallResponse, TurnStart
 from jp.conversation.resource import ImageBlock, Resource, ResourceBlock, TextBlock, checksum
 from jp.tool.base import ConfiguredTool, ToolInvocation, ToolOutput
-from jp.tool.bounding import BOUND
 from jp.tool.context_tools import Recall
-from jp.tool.delivery import OrdinaryDelivery
+from jp.tool.delivery import BOUND, OrdinaryDelivery
 
 LINES = "".join(f"line {number} ✓\n" for number in range(1_500))
 TEXT, PICTURE = TextBlock(text=LINES), ImageBlock(mime_type="image/png", blob=b"\x89PNG")

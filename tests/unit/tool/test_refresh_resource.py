@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.conversation.entries import AnyEntry, ChatRequest, Facts, Revert, ToolCallResponse, TurnStart
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.errors import JpError

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from jp.config.direction import RunMode
-from jp.config.tools import RuleConfig, ToolConfig
+from jp.config.entries import RuleConfig, RunMode, ToolConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError

@@ -9,7 +9,7 @@ import pytest
 
 from doubles import C, InlineStream
 from jp.app.recalled import IndexedHistory, RecalledContents
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.conversation.entries import (
     ChatRequest,
     ChatResponse,
@@ -23,8 +23,8 @@ from jp.conversation.entries import (
 from jp.conversation.resource import ImageBlock, Resource, TextBlock
 from jp.errors import StorageError
 from jp.tool.base import ToolInvocation, ToolOutput, text_of
-from jp.tool.bounding import BOUND
 from jp.tool.context_tools import Recall, SearchHistory
+from jp.tool.delivery import BOUND
 from jp.workspace import search_index
 
 LOG = "".join(f"step {number} passed\n" for number in range(2_000)) + "zebra crossing\n" + "all is well\n" * 2_000

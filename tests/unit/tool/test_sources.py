@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.errors import ConfigurationError
 from jp.tool.toolbox import source_of
 

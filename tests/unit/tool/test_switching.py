@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.tools import Enable, ToolConfig
+from jp.config.entries import Enable, ToolConfig
 from jp.errors import UsageError
 from jp.tool.toolbox import Switching
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.tools import CommandConfig, Enable, ToolConfig
+from jp.config.entries import CommandConfig, Enable, ToolConfig
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool.base import ToolInvocation, ToolOutput

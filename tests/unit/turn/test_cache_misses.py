@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from jp.conversation.entries import CycleEnd, Digests, JsonObject, RequestContext, Usage
-from jp.conversation.usage import RequestUsage
+from jp.conversation.turns import RequestUsage
 from jp.provider.models import CacheFacts
 from jp.turn.usage import CacheReport, Change, cache_report
 

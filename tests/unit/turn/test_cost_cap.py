@@ -227,5 +227,4 @@ def test_a_capped_provider_is_the_provider_in_all_else() -> None:
 
     assert (capped.id, capped.renderer) == ("scripted", 1)
     assert request == inner.render(thread())
-    assert capped.sections(request) == inner.sections(request)
     assert capped.locate_rejected(thread(), ProviderError("x", kind="transient")) == ("e1",)

@@ -4,14 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jp.conversation.entries import CycleEnd
-from jp.provider.base import Sections
+from jp.provider.base import Sections, SentMessage
 from jp.turn.request import digests_of, message_digests
 
 MESSAGES = st.lists(st.lists(st.binary(max_size=3), max_size=3).map(tuple), max_size=6).map(tuple)
 
 
 def sections(messages: tuple[tuple[bytes, ...], ...]) -> Sections:
-    return Sections(tools=(b"t",), system=(b"s",), messages=messages)
+    return Sections(tools=(b"t",), system=(b"s",), messages=tuple(map(SentMessage, messages)))
 
 
 @given(st.lists(MESSAGES, max_size=6))

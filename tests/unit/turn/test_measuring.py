@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from doubles import ScriptedProvider, Step, answer
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread, UserText
-from jp.provider.base import Part, Provider, Sections, UsageReport, WireRequest
+from jp.provider.base import Part, Provider, UsageReport, WireRequest
 from jp.provider.errors import ProviderError
 from jp.turn.measuring import MeasuringProvider
 from jp.turn.prompt_size import prompt_size
@@ -41,7 +41,7 @@ def test_a_report_is_kept_beside_the_estimate_of_the_same_request() -> None:
         taken, ScriptedProvider([UsageReport(Usage(input=1)), REPORT, *answer("a")])
     )
     (measured,) = provider.measured
-    size = prompt_size(provider.sections(provider.render(THREAD)))
+    size = prompt_size(provider.render(THREAD).sections)
     assert (measured.model, measured.estimated, measured.reported) == ("m", size.total, 35)
 
 
@@ -59,12 +59,13 @@ def test_an_answer_that_breaks_off_after_its_report_teaches_too() -> None:
 def test_pictures_teach_nothing_of_words() -> None:
     provider = measuring(REPORT, *answer("a"))
     picture = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(900)).decode()
-    shown = replace(provider.sections(provider.render(THREAD)), tools=(f'"{picture}"'.encode(),))
+    request = provider.render(THREAD)
+    request = replace(request, sections=replace(request.sections, tools=(f'"{picture}"'.encode(),)))
 
-    def sections(request: WireRequest) -> Sections:
-        return shown
+    def render(_: Thread) -> WireRequest:
+        return request
 
-    provider.inner.__dict__["sections"] = sections
+    provider.inner.__dict__["render"] = render
     anyio.run(taken, provider)
 
     assert provider.measured == []

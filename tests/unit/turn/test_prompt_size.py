@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from jp.context.budget import PER_IMAGE
-from jp.provider.base import Sections
+from jp.provider.base import Sections, SentMessage
 from jp.turn.prompt_size import prompt_size
 
 PICTURE = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(90_000)).decode()
@@ -15,7 +15,9 @@ PDF = b64encode(b"%PDF-1.7\n" + bytes(9_000)).decode()
 
 def sections(*blocks: object) -> Sections:
     return Sections(
-        tools=(b"t" * 400,), system=(b"s" * 80,), messages=((b'"user"', *map(msgspec.json.encode, blocks)),)
+        tools=(b"t" * 400,),
+        system=(b"s" * 80,),
+        messages=(SentMessage((b'"user"', *map(msgspec.json.encode, blocks))),),
     )
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.entries import Compaction, CycleEnd, InquiryResponse, RequestContext, SummaryPolicy, Usage
-from jp.conversation.usage import RequestUsage
+from jp.conversation.turns import RequestUsage
 from jp.provider.base import ModelDetails
 from jp.turn.usage import Spending, add_spending, by_cycle, is_free, of_inquiries, of_summaries, price_of, total_of
 

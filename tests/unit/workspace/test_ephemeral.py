@@ -8,10 +8,9 @@ from msgspec.structs import replace
 
 from disk_faults import failing_disk
 from jp.conversation.entries import ChatRequest, Header
-from jp.workspace.ephemeral import EphemeralWorkspace
-from jp.workspace.listing import ConversationInfo
+from jp.workspace.listing import ConversationInfo, Metadata
 from jp.workspace.log import Log
-from jp.workspace.metadata import Metadata
+from jp.workspace.retention import EphemeralWorkspace
 from jp.workspace.session import SessionKey
 from jp.workspace.workspace import ConversationNotFoundError, Workspace
 from workspaces import LARGE_TEXT, new_workspace, no_waiting, open_log_of, raw_content, turn_entries

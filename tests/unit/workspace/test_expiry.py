@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from jp.workspace.expiry import LOOKED_FOR_SECONDS, REMOVED_AT_ONCE, is_expired, remove_expired
+from jp.workspace.files import seconds_of, timestamp
 from jp.workspace.layout import storage_at
-from jp.workspace.listing import ConversationInfo
-from jp.workspace.metadata import Metadata
+from jp.workspace.listing import ConversationInfo, Metadata
+from jp.workspace.retention import LOOKED_FOR_SECONDS, REMOVED_AT_ONCE, is_expired, remove_expired
 from jp.workspace.session import SessionKey
-from jp.workspace.stamp import seconds_of, timestamp
 from jp.workspace.workspace import Workspace
 from workspaces import START, new_workspace, no_waiting
 

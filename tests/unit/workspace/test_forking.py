@@ -12,10 +12,9 @@ from jp.conversation.entries import AnyEntry, ChatRequest, Header, ToolCallRespo
 from jp.conversation.resource import Resource
 from jp.errors import StorageError
 from jp.workspace.blobs import BlobMissingError, DiskBlobs, MemoryBlobs
-from jp.workspace.ephemeral import EphemeralWorkspace
 from jp.workspace.lifecycle import Seed, named_in
-from jp.workspace.listing import ConversationInfo
-from jp.workspace.metadata import Metadata
+from jp.workspace.listing import ConversationInfo, Metadata
+from jp.workspace.retention import EphemeralWorkspace
 from jp.workspace.workspace import Workspace
 from workspaces import LARGE_TEXT, new_conversation, new_workspace, open_log_of, turn_entries
 

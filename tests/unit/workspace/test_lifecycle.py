@@ -14,7 +14,7 @@ from jp.errors import StorageError
 from jp.workspace.blobs import MemoryBlobs
 from jp.workspace.layout import Storage
 from jp.workspace.lifecycle import create_conversation, first_free_id, remove_conversation
-from jp.workspace.metadata import Metadata, read_metadata
+from jp.workspace.listing import Metadata, read_metadata
 from jp.workspace.store import read_base_config, read_stream
 from workspaces import START, fixed_stamps
 
@@ -24,9 +24,7 @@ A_DAY_AGO = START / 1000 - 25 * 3600
 
 
 def create(storage: Storage, title: str | None = None, *, others: list[Storage] | None = None) -> tuple[str, Path]:
-    return create_conversation(
-        storage, others or [], base_config={"a": 1}, metadata=Metadata(title=title), stamps=fixed_stamps()
-    )
+    return create_conversation(storage, others or [], files=({"a": 1}, Metadata(title=title)), stamps=fixed_stamps())
 
 
 @pytest.fixture
@@ -118,7 +116,7 @@ def test_a_creation_that_fails_leaves_nothing(storage: Storage) -> None:
 
 def test_a_configuration_that_cannot_be_encoded_leaves_nothing(storage: Storage) -> None:
     with pytest.raises(TypeError):
-        create_conversation(storage, [], base_config={"a": object()}, metadata=Metadata(), stamps=fixed_stamps())
+        create_conversation(storage, [], files=({"a": object()}, Metadata()), stamps=fixed_stamps())
 
     assert not storage.conversations.exists()
 

@@ -9,8 +9,7 @@ from disk_faults import failing_disk
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError
 from jp.workspace.layout import Storage
-from jp.workspace.listing import directories_in, info_of
-from jp.workspace.metadata import Metadata
+from jp.workspace.listing import Metadata, directories_in, info_of
 from workspaces import new_conversation, new_workspace
 
 ID = ConversationId.at(17)

@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from disk_faults import Fault, error, failing_disk, short
-from jp.conversation.codec import decode
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -22,13 +21,14 @@ from jp.conversation.entries import (
     ToolCallResponse,
     TurnStart,
     Unknown,
+    decode,
 )
 from jp.conversation.resource import INTERRUPTED_CONTENT, Payload, Resource, ResourceBlock
 from jp.errors import StorageError
 from jp.turn.ports import Recorder
 from jp.workspace.blobs import BlobMissingError, DiskBlobs, MemoryBlobs
+from jp.workspace.files import Stamps
 from jp.workspace.log import Log, NowhereSink, open_in_memory, open_log
-from jp.workspace.stamp import Stamps
 from jp.workspace.store import LogDamagedError, Stream, read_stream
 from workspaces import (
     LARGE_BYTES,

@@ -10,7 +10,7 @@ import pytest
 from disk_faults import Call, error, failing_disk, short
 from jp.errors import ExitCode, StorageError
 from jp.workspace.lock import LockedError
-from jp.workspace.log_file import LogFile
+from jp.workspace.log import LogFile
 from jp.workspace.store import LogMissingError
 
 
@@ -139,7 +139,7 @@ def test_a_cut_that_fails_leaves_the_log_as_it_was(path: Path, at: int) -> None:
     path.write_bytes(b"one\ntw")
     with failing_disk(path.parent, at=at, fault=error(errno.ENOSPC)):
         file = LogFile.open(path)
-        with pytest.raises(StorageError, match="cannot mend"):
+        with pytest.raises(StorageError, match="cannot repair"):
             file.cut(4, b"tw")
         file.close()
 

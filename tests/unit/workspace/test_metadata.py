@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from disk_faults import error, failing_disk
 from jp.errors import StorageError
-from jp.workspace.metadata import Metadata, Parent, encode_metadata, read_metadata, update_metadata
+from jp.workspace.listing import Metadata, Parent, encode_metadata, read_metadata, update_metadata
 
 
 def titled(title: str) -> Metadata:

@@ -20,14 +20,12 @@ from jp.conversation.entries import (
 from jp.conversation.ids import ConversationId
 from jp.conversation.thread import carriers_in, map_carriers
 from jp.errors import StorageError
-from jp.workspace.ephemeral import EphemeralWorkspace
+from jp.workspace.files import SYSTEM
 from jp.workspace.layout import storage_at
 from jp.workspace.lifecycle import place_conversation
-from jp.workspace.listing import ConversationInfo
+from jp.workspace.listing import ConversationInfo, Metadata
 from jp.workspace.lock import LockedError
-from jp.workspace.metadata import Metadata
-from jp.workspace.moving import unarchive_conversation
-from jp.workspace.stamp import SYSTEM
+from jp.workspace.retention import EphemeralWorkspace, unarchive_conversation
 from jp.workspace.store import LogMissingError
 from jp.workspace.workspace import Workspace
 from originals import BASE, DECLARED, ID, LARGE, call, current, event, write_original
@@ -150,7 +148,7 @@ def test_nothing_is_left_of_an_attempt_that_failed_and_the_next_one_succeeds(
 
     with open_log_of(workspace, info) as log:
         with monkeypatch.context() as patch:
-            patch.setattr("jp.workspace.log_file.write_all", full)
+            patch.setattr("jp.workspace.log.write_all", full)
             with pytest.raises(StorageError, match="No space left"):
                 log.append(TurnStart())
         left = sorted(path.name for path in info.directory.iterdir())

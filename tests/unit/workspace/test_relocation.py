@@ -15,7 +15,7 @@ from jp.errors import StorageError
 from jp.workspace.blobs import BlobMissingError
 from jp.workspace.layout import MOVED, storage_at
 from jp.workspace.listing import ConversationInfo
-from jp.workspace.moving import move_conversation
+from jp.workspace.retention import move_conversation
 from jp.workspace.workspace import Workspace, find_workspace
 from workspaces import LARGE_TEXT, fixed_stamps, new_conversation, new_workspace, no_waiting, open_log_of
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from jp.workspace.stamp import SYSTEM, timestamp
+from jp.workspace.files import SYSTEM, timestamp
 
 
 def test_a_timestamp_is_rfc_3339_in_utc_to_the_millisecond() -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from jp.conversation.ids import ConversationId
-from jp.workspace.expiry import UNKNOWN_AGE_SECONDS, active_in_sessions, deactivate
+from jp.workspace.files import timestamp
 from jp.workspace.layout import storage_at
+from jp.workspace.retention import UNKNOWN_AGE_SECONDS, active_in_sessions, deactivate
 from jp.workspace.session import SESSIONS, TERMINAL, SessionFile, SessionKey, Visit, leader_mark, write_session
-from jp.workspace.stamp import timestamp
 from workspaces import START, new_conversation, new_workspace
 
 NOW = START / 1000

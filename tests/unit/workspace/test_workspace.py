@@ -11,8 +11,8 @@ from jp.conversation.entries import ChatRequest, TurnStart
 from jp.conversation.ids import ConversationId
 from jp.errors import ExitCode, StorageError
 from jp.workspace.layout import WorkspaceNotFoundError
+from jp.workspace.listing import Metadata
 from jp.workspace.lock import LockedError
-from jp.workspace.metadata import Metadata
 from jp.workspace.session import SessionKey
 from jp.workspace.workspace import (
     ConversationNotFoundError,

@@ -21,17 +21,15 @@ from jp.compaction.overlays import turns_covered
 from jp.compaction.planning import Effect, Plan, wish_of
 from jp.config.model import ProfileConfig
 from jp.context.budget import EditCost, ItemKind
-from jp.conversation.codec import encode
-from jp.conversation.entries import AnyEntry, Compaction, SummaryPolicy, Usage
+from jp.conversation.entries import AnyEntry, Compaction, SummaryPolicy, Usage, encode
 from jp.conversation.turns import Placement, divide, undone
 from jp.errors import JpError, StorageError, UsageError, reason_of
+from jp.file_access import read_beginning
 from jp.provider.registry import ModelId
-from jp.reading import read_beginning
 from jp.render.sanitize import one_line
 from jp.render.tables import text_table
 from jp.render.units import count_text, money_text
-from jp.workspace.files import make_directories, replace_file
-from jp.workspace.stamp import SYSTEM, timestamp
+from jp.workspace.files import SYSTEM, make_directories, replace_file, timestamp
 
 if TYPE_CHECKING:
     from jp.app.compaction.summarizer import Pay

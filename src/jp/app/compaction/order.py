@@ -22,11 +22,11 @@ from jp.compaction.overlays import (
     check_choice,
 )
 from jp.compaction.planning import PolicyWish, wish_of
-from jp.config.keys import key_text
 from jp.config.layers import Resolved
 from jp.config.model import CompactionConfig, ProfileConfig, ToolCallMode, profiles_of
+from jp.config.schema import key_text
 from jp.errors import ConfigurationError, UsageError
-from jp.likeness import nearest
+from jp.suggestions import closest_names
 
 _TOKENS = re.compile(r"([0-9]+(?:\.[0-9]+)?)k(?: ?tokens)?|([0-9]+) ?tokens")
 _PERCENT = re.compile(r"[0-9]+(?:\.[0-9]+)? ?%")
@@ -356,6 +356,6 @@ def _profile(config: CompactionConfig, name: str) -> ProfileConfig:
     found = profiles.get(name)
     if found is not None:
         return found
-    near = nearest(name, profiles)
+    near = closest_names(name, profiles)
     known = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(profiles))}"
     raise ConfigurationError(f"there is no compaction profile {name!r}", hint=known)

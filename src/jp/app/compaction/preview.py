@@ -46,7 +46,7 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.thread import ToolDefinition
-from jp.conversation.usage import prompt_tokens, reported_usage, usage_by_turn
+from jp.conversation.turns import prompt_tokens, reported_usage, usage_by_turn
 from jp.errors import ConfigurationError, JpError
 from jp.provider.base import ModelDetails
 from jp.provider.models import cache_facts

@@ -16,7 +16,7 @@ from jp.config.sources import flag_layer
 from jp.conversation.entries import ChatRequest, JsonObject
 from jp.conversation.schemas import parse_dsl
 from jp.errors import ConfigurationError, UsageError, reason_of
-from jp.reading import read_beginning
+from jp.file_access import read_beginning
 
 MAX_BYTES = 1024 * 1024
 """A larger file is no schema."""

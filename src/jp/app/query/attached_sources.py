@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 from msgspec.structs import replace
 
 from jp.app.query.attachments import Schemes, leads_outside
-from jp.attachment.base import AttachmentError, Declaration
-from jp.attachment.declaration import Delivery, claimed, scheme_of
+from jp.attachment.base import AttachmentError, Declaration, Delivery, attributed_uris, scheme_of
 from jp.compaction.fact_lines import FactLines
 from jp.compaction.projection import newest_copy
 from jp.config.model import ConversationConfig
@@ -82,7 +81,7 @@ class AttachedSources:
         return replace(self._schemes.context, max_bytes=self._config.max_attachment_bytes)
 
     def _is_inside(self, uri: str) -> bool:
-        from jp.attachment.files.location import CanonicalNames
+        from jp.attachment.file_paths import CanonicalNames
 
         names = CanonicalNames()
         root = names.uri(names.real_path(str(self._context.root.absolute())))
@@ -101,7 +100,7 @@ class AttachedSources:
             if is_file:
                 if not declaration.confined and leads_outside(declaration):
                     yield declaration
-            elif uri in claimed(text, delivery):
+            elif uri in attributed_uris(text, delivery):
                 yield declaration
 
 

@@ -26,8 +26,7 @@ from jp.workspace.blobs import BlobDamagedError, BlobMissingError, with_content
 if TYPE_CHECKING:
     from jp.app.servers import Servers
     from jp.attachment.base import AttachmentHandler, Declaration, ResolveContext
-    from jp.attachment.registry import AttachmentRegistry
-    from jp.attachment.resolution import ResolutionPlan, ResolvedAttachments
+    from jp.attachment.registry import AttachmentRegistry, ResolutionPlan, ResolvedAttachments
     from jp.workspace.listing import ConversationInfo
 
 
@@ -226,15 +225,15 @@ async def compose_request(
     if not (typed or config.attachments):
         return question, ()
 
-    from jp.attachment.declaration import assumed_in
-    from jp.attachment.resolution import delivered_in, plan_resolution, resolve_all
+    from jp.attachment.base import assumed_declarations
+    from jp.attachment.registry import delivered_declarations, plan_resolution, resolve_all
     from jp.conversation.turns import turns_of, undone
     from jp.tool.delivery import mark_resources
 
     gone = undone(entries)
     turns = [turn for turn in turns_of(entries) if turn.id not in gone]
     standing = [entry for turn in turns for entry in turn.entries]
-    delivered = {*delivered_in(standing), *assumed_in(entries), *question.attachments}
+    delivered = {*delivered_declarations(standing), *assumed_declarations(entries), *question.attachments}
     # What is delivered may be of a scheme that only the original JP knows.
     pending = [text for text in config.attachments if text not in delivered]
     plan = plan_resolution(schemes.configured(pending), typed, delivered=delivered)
@@ -288,7 +287,7 @@ async def resolve_now(schemes: Schemes, declared: Sequence[Declaration], max_byt
     Raises:
         AttachmentError: one could not be resolved.
     """
-    from jp.attachment.resolution import plan_resolution, resolve_all
+    from jp.attachment.registry import plan_resolution, resolve_all
 
     context = replace(schemes.context, max_bytes=max_bytes)
     return await resolve_all(plan_resolution((), declared, delivered=()), schemes.registry, context)
@@ -304,7 +303,7 @@ def check_size(request: ChatRequest, *, limit: int) -> None:
     if size <= limit:
         return
 
-    from jp.attachment.resolution import tokens_of
+    from jp.attachment.registry import tokens_of
     from jp.context.estimate import estimate_tokens
 
     tokens = estimate_tokens(request.content) + tokens_of(request.resources)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from jp.app.models import pricing
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest, CycleEnd, TurnStart
-from jp.conversation.usage import prompt_tokens
+from jp.conversation.turns import prompt_tokens
 from jp.errors import ConfigurationError, ExitCode, JpError
 from jp.provider.base import ModelDetails, Provider, WireRequest
 from jp.provider.registry import ModelId
@@ -137,7 +137,7 @@ def _prices(model: ModelId, config: AppConfig, limit: float, *, cache: str) -> P
 def _price_hint(model: ModelId, details: ModelDetails) -> str:
     from shlex import quote
 
-    from jp.config.keys import key_text
+    from jp.config.schema import key_text
 
     table = ("providers", "llm", model.provider, "models", details.id)
     words = [quote(f"{key_text((*table, name))}={usd}") for name, usd in (("input_price", 3), ("output_price", 15))]

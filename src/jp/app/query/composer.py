@@ -62,12 +62,12 @@ async def render(text: str, values: JsonObject, parts: Sequence[Part] = ()) -> s
         TemplateError: it cannot be rendered; the message says in which line of `text`, or of the file
             that this part of it is of.
     """
-    from jp.process.apart import ApartError, rendered_apart
+    from jp.process.worker import WorkerError, render_in_worker
 
     found = _render_here((text, values)) if _is_placing(text) else None
     try:
-        found = msgspec.convert(await rendered_apart(__name__, (text, values)), _Outcome) if found is None else found
-    except ApartError as error:
+        found = msgspec.convert(await render_in_worker(__name__, (text, values)), _Outcome) if found is None else found
+    except WorkerError as error:
         found = _Outcome(fault=_Fault(None, str(error)))
     if found.fault is None:
         return found.text
@@ -87,19 +87,19 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 def main() -> None:
-    """Render apart: see `jp.process.apart.rendered_apart`."""
-    from jp.process.apart import answer
+    """Render apart: see `jp.process.worker.render_in_worker`."""
+    from jp.process.worker import serve_task
 
-    answer(lambda task: msgspec.to_builtins(_render_here(task)))
+    serve_task(lambda task: msgspec.to_builtins(_render_here(task)))
 
 
 def _is_placing(text: str) -> bool:
     from jinja2 import TemplateSyntaxError
 
-    from jp.process.apart import is_placing
+    from jp.process.worker import is_simple_template
 
     try:
-        return is_placing(_environment(), text)
+        return is_simple_template(_environment(), text)
     except TemplateSyntaxError:
         return True  # and nothing is computed before that is found out again
     except RecursionError:
@@ -109,7 +109,7 @@ def _is_placing(text: str) -> bool:
 def _render_here(task: tuple[str, JsonObject]) -> _Outcome:
     import jinja2
 
-    from jp.process.apart import reason_of
+    from jp.process.worker import reason_of
 
     try:
         return _Outcome(_rendered(_parsed(task[0]), task[1]))

@@ -15,7 +15,7 @@ from jp.app.places import UNATTENDED_PATIENCE_SECS, AnyWorkspace, base_directory
 from jp.app.query.arguments import FOR_ONE_TURN, QueryArguments
 from jp.app.settings import Sources, accept_own, layers_of, read_sources, require_trust, trust_store
 from jp.config.layers import Layer, Resolved
-from jp.config.stored import delta, frozen
+from jp.config.sources import delta, frozen
 from jp.conversation.entries import AnyEntry, ChatRequest, ConfigDelta, JsonObject
 from jp.errors import StorageError, UsageError
 from jp.turn.request import Loader
@@ -259,7 +259,7 @@ async def begin(place: Place, held: Held | None, settings: Settings, asked: Aske
 
 
 async def _create(place: Place, kept: Resolved, asked: Asked, stack: AsyncExitStack) -> Begun:
-    from jp.workspace.metadata import Metadata
+    from jp.workspace.listing import Metadata
 
     arguments, workspace = asked.arguments, place.workspace
     local = arguments.local or kept.config.conversation.start_local

@@ -101,7 +101,7 @@ async def preview_request(
     return DryRun(
         model=str(wiring.model),
         request=wire,
-        estimate=_estimate(wiring, wiring.provider.sections(wire)),
+        estimate=_estimate(wiring, wire.sections),
         exact=await _count(wiring, wire) if exact else None,
     )
 

@@ -15,7 +15,7 @@ from jp.attachment.base import AttachmentError, AttachmentHandler, Declaration, 
 from jp.conversation.entries import JsonObject
 from jp.conversation.ids import ConversationId
 from jp.errors import JpError
-from jp.workspace.stamp import timestamp
+from jp.workspace.files import timestamp
 
 if TYPE_CHECKING:
     from jp.attachment.conversation import StoredConversation

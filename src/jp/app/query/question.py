@@ -137,14 +137,14 @@ def _unreadable(name: str, error: Exception) -> UsageError:
 
 def _near_names(name: str) -> list[str]:
     """Files in the same directory whose names are like this one's, written as it is."""
-    from jp.likeness import nearest
+    from jp.suggestions import closest_names
 
     directory, slash, base = name.rpartition("/")
     try:
         names = [path.name for path in Path(directory + slash or ".").expanduser().iterdir()]
     except (OSError, RuntimeError):
         return []
-    return [f"{directory}{slash}{near}" for near in nearest(base, names, most=3)]
+    return [f"{directory}{slash}{near}" for near in closest_names(base, names, most=3)]
 
 
 class Keeper:

@@ -47,17 +47,16 @@ from jp.context.policy import (
     may_summarise,
 )
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, SummaryPolicy
-from jp.conversation.usage import prompt_tokens, reported_usage
+from jp.conversation.turns import prompt_tokens, reported_usage
 from jp.errors import JpError, StorageError
+from jp.file_access import read_beginning
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
-from jp.reading import read_beginning
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.ports import Recorder
 from jp.turn.prompt_size import prompt_size
 from jp.turn.sent import sent_requests, thread_of
-from jp.workspace.files import make_directories, replace_file
-from jp.workspace.stamp import SYSTEM, timestamp
+from jp.workspace.files import SYSTEM, make_directories, replace_file, timestamp
 
 _ONLY_SUMMARY = PolicyWish(summary=True)
 
@@ -340,7 +339,7 @@ def ratio_in(recorder: Recorder, wiring: Wiring) -> float | None:
             try:
                 thread = thread_of(sent, entries, loader=recorder, stand_ins=FactLines())
                 wire = render_bound(wiring.provider, thread, entries[: sent.entries]).wire
-                size = prompt_size(wiring.provider.sections(wire))
+                size = prompt_size(wire.sections)
             except JpError:
                 return None
             return prompt_tokens(usage) / max(size.total, 1)
@@ -379,7 +378,7 @@ class AutomaticRoom:
         window = self._window
         if window is None:
             return ()
-        sections = self._wiring.provider.sections(request)
+        sections = request.sections
         if self._is_clearly_below(sections, window.threshold):
             return ()
         estimated = prompt_size(sections).total

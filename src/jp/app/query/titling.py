@@ -23,7 +23,7 @@ from jp.app.query.wiring import Wiring
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread
 from jp.errors import JpError
-from jp.provider.base import Part, Provider, Sections, WireRequest
+from jp.provider.base import Part, Provider, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.registry import ModelId, cloud_of, parse_model_id
 from jp.turn.ports import Recorder
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from asyncio import Task
 
     from jp.turn.cost_cap import CappedProvider
-    from jp.workspace.metadata import Metadata
+    from jp.workspace.listing import Metadata
 
 
 GRACE_SECS = 1.0
@@ -69,10 +69,6 @@ class Watched:
     def render(self, thread: Thread) -> WireRequest:
         """See the port."""
         return self._provider.render(thread)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """See the port."""
-        return self._provider.sections(request)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """See the port."""
@@ -254,7 +250,7 @@ class Titling:
     def _write(self, title: str) -> None:
         """Write the title where there is still none. The query holds the conversation's lock."""
         from jp.render.sanitize import mask
-        from jp.workspace.metadata import update_metadata
+        from jp.workspace.listing import update_metadata
 
         safe = mask(title, os.environ)
 

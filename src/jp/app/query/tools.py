@@ -14,10 +14,10 @@ from jp.app.query.attachments import Schemes
 from jp.app.query.conversation import Held, Place
 from jp.app.settings import require_tool
 from jp.app.toolset import Toolset
+from jp.config.entries import ToolConfig
 from jp.config.layers import Layer, Resolved, contributions
 from jp.config.model import AppConfig
 from jp.config.sources import flag_layer
-from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry
 from jp.errors import UsageError
 from jp.provider.models import find_model

@@ -34,14 +34,14 @@ class Unchecked(msgspec.Struct, frozen=True, kw_only=True):
 async def misfits_apart(checker: Checker, value: Any, *, limit_secs: float = LIMIT_SECS) -> list[Misfit] | Unchecked:
     """Return the parts of `value` that do not fit. Where the wait is cancelled, the process is ended."""
     from jp.app.structured.searching import Task
-    from jp.process.apart import run_apart
-    from jp.process.running import OutputLimits
+    from jp.process.guardian import OutputLimits
+    from jp.process.worker import run_worker
 
     task = msgspec.json.encode(Task(schema=checker.schema, value=value, limit_secs=limit_secs))
     output = OutputLimits(kept=_KEPT_BYTES, most=_MOST_BYTES)
     try:
         # It bounds its own time, from when it has read the schema.
-        done = await run_apart("jp.app.structured.searching", task, output=output)
+        done = await run_worker("jp.app.structured.searching", task, output=output)
     except OSError as error:
         return Unchecked(reason=f"the process that searches for its patterns cannot be run: {error}")
     if done.stopped:

@@ -12,7 +12,7 @@ from jp.app.structured.misfit import DIALECT, HINT, Misfit, in_one_line, misfits
 from jp.conversation.entries import JsonObject
 from jp.conversation.schemas import IN_PLACE, KEYWORDS, Place, pointer, schemas_in
 from jp.errors import UsageError
-from jp.likeness import nearest
+from jp.suggestions import closest_names
 
 if TYPE_CHECKING:
     from jsonschema import FormatChecker, ValidationError
@@ -249,7 +249,7 @@ def _meant_type(error: ValidationError) -> str:
     names_a_type = "type" in list(error.absolute_path)[-2:] and error.validator in {"anyOf", "enum"}
     if not (names_a_type and isinstance(written, str)):
         return ""
-    return "".join(f'did you mean "{_TYPES[name]}"?' for name in nearest(written, _TYPES))
+    return "".join(f'did you mean "{_TYPES[name]}"?' for name in closest_names(written, _TYPES))
 
 
 def _exact(dialect: type[Validator]) -> type[Validator]:

@@ -267,9 +267,9 @@ def _unknown_option(form: str, known: Mapping[str, Option], command: str) -> Usa
 
 
 def _suggestion(form: str, known: Mapping[str, Option]) -> str:
-    from jp.likeness import nearest
+    from jp.suggestions import closest_names
 
-    near = nearest(form, [other for other in known if other.startswith("--")])
+    near = closest_names(form, [other for other in known if other.startswith("--")])
     return f"did you mean {near[0]!r}? " if near else ""
 
 

@@ -61,7 +61,7 @@ def explain(
     from jp.app.settings import config_places
     from jp.cli.output import print_result
     from jp.config.explain import explain as explained
-    from jp.config.keys import key_text, parse_key
+    from jp.config.schema import key_text, parse_key
     from jp.config.sources import unread_files
 
     workspace = open_workspace(options)

@@ -11,8 +11,8 @@ from jp.errors import ExitCode
 
 if TYPE_CHECKING:
     from jp.config.edit import Layout
-    from jp.config.keys import KeyPath
     from jp.config.layers import Resolved
+    from jp.config.schema import KeyPath
 
 
 _OptionalTarget = Annotated[
@@ -73,7 +73,7 @@ def get(
     from jp.app.settings import as_value
     from jp.cli.output import print_result
     from jp.config.explain import origins_at, value_at, value_text
-    from jp.config.keys import parse_key
+    from jp.config.schema import parse_key
     from jp.config.trust import overlap
 
     resolved = _with_built_ins(_resolved(options, target), parse_key(key))
@@ -100,8 +100,8 @@ def _with_built_ins(resolved: Resolved, path: KeyPath) -> Resolved:
     from msgspec.structs import replace
 
     from jp.compaction.fact_lines import SHIPPED, hints_of
+    from jp.config.entries import ToolConfig
     from jp.config.model import profiles_of
-    from jp.config.tools import ToolConfig
 
     conversation = resolved.config.conversation
     profiles = profiles_of(conversation.compaction)

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from jp.app.places import AnyWorkspace
-    from jp.workspace.listing import ConversationInfo
+    from jp.workspace.listing import ConversationInfo, Metadata
     from jp.workspace.lock import Lock
-    from jp.workspace.metadata import Metadata
 
 
 Target = Annotated[str, typer.Option("-i", "--id", metavar="TARGET", help=TARGET_HELP)]
@@ -135,7 +134,7 @@ def unarchive(options: GlobalOptions, *, targets: Targets) -> None:
 def _put_away(workspace: AnyWorkspace, info: ConversationInfo, lock: Lock) -> None:
     from msgspec.structs import replace
 
-    from jp.workspace.stamp import SYSTEM, timestamp
+    from jp.workspace.files import SYSTEM, timestamp
 
     def change(before: Metadata) -> Metadata:
         return replace(before, archived_at=before.archived_at or timestamp(SYSTEM.now()))
@@ -145,7 +144,7 @@ def _put_away(workspace: AnyWorkspace, info: ConversationInfo, lock: Lock) -> No
 
 
 def _bring_back(workspace: AnyWorkspace, info: ConversationInfo, lock: Lock) -> None:
-    from jp.workspace.moving import unarchive_conversation
+    from jp.workspace.retention import unarchive_conversation
     from jp.workspace.workspace import Workspace
 
     if isinstance(workspace, Workspace):
@@ -183,10 +182,10 @@ def _set(
 
 
 def _deactivate(workspace: AnyWorkspace, chosen: list[ConversationInfo]) -> None:
-    from jp.workspace.expiry import deactivate
+    from jp.workspace.files import SYSTEM
     from jp.workspace.layout import storage_at
+    from jp.workspace.retention import deactivate
     from jp.workspace.session import SESSIONS
-    from jp.workspace.stamp import SYSTEM
 
     own = storage_at(workspace.root, workspace.user_data, local=True).directory
     deactivate(own / SESSIONS, {str(info.id) for info in chosen}, now=SYSTEM.now())
@@ -346,7 +345,7 @@ def _label_changes(added: Sequence[str], gone: Sequence[str]) -> list[Callable[[
 def _pin_change(*, pin: bool, unpin: bool) -> list[Callable[[Metadata], Metadata]]:
     from msgspec.structs import replace
 
-    from jp.workspace.stamp import SYSTEM, timestamp
+    from jp.workspace.files import SYSTEM, timestamp
 
     if unpin:
         return [lambda before: replace(before, pinned_at=None)]
@@ -392,7 +391,7 @@ def _moved(
 ) -> ConversationInfo:
     from jp.app.forking import own_changes
     from jp.app.settings import accept_own, is_foreign
-    from jp.workspace.moving import move_conversation
+    from jp.workspace.retention import move_conversation
     from jp.workspace.workspace import Workspace
 
     if not isinstance(workspace, Workspace):

@@ -10,8 +10,8 @@ from jp.app.targets import TARGET_HELP, label_text
 from jp.app.values import ago
 from jp.cli.options import GlobalOptions, require_persistence
 from jp.conversation.ids import ConversationId
+from jp.workspace.files import seconds_of, timestamp
 from jp.workspace.listing import ConversationInfo
-from jp.workspace.stamp import seconds_of, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -103,7 +103,7 @@ def _provider_of(read: ReadConversation, sent: SentRequest) -> Provider:
 
 def _is_verified(provider: Provider, request: WireRequest, sent: SentRequest) -> bool | None:
     """Whether the log's hashes say that this is what was sent; None where it has none."""
-    return None if sent.digests is None else digests_of(provider.sections(request), ()) == sent.digests
+    return None if sent.digests is None else digests_of(request.sections, ()) == sent.digests
 
 
 def _difference(provider: Provider, sent: SentRequest) -> str:

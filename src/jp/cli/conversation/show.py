@@ -59,9 +59,8 @@ def _facts(info: ConversationInfo, entries: Sequence[AnyEntry], spending: Spendi
     from msgspec import to_builtins
 
     from jp.conversation.entries import Compaction, Header, ToolCallRequest
-    from jp.conversation.turns import turns_of, undone
-    from jp.conversation.usage import prompt_tokens
-    from jp.workspace.stamp import timestamp
+    from jp.conversation.turns import prompt_tokens, turns_of, undone
+    from jp.workspace.files import timestamp
 
     header = entries[0] if entries and isinstance(entries[0], Header) else None
     gone, turns = undone(entries), turns_of(entries)
@@ -115,11 +114,11 @@ def _turns(first: int, last: int) -> str:
 
 def _shown(declaration: str) -> str:
     """A declaration without the password of an address."""
-    from jp.attachment.declaration import scheme_of
+    from jp.attachment.base import scheme_of
 
     if scheme_of(declaration.removeprefix("!")) not in {"http", "https"}:
         return declaration
-    from jp.attachment.web.address import without_credentials
+    from jp.attachment.web_address import without_credentials
 
     return without_credentials(declaration)
 
@@ -127,7 +126,7 @@ def _shown(declaration: str) -> str:
 def _spending(entries: Sequence[AnyEntry], config: AppConfig) -> Spending:
     """What all requests took and cost."""
     from jp.app.models import pricing
-    from jp.conversation.usage import usage_by_turn
+    from jp.conversation.turns import usage_by_turn
     from jp.turn.usage import by_cycle, total_of
 
     requests = (request for turn in usage_by_turn(entries) for request in turn.requests)
@@ -197,15 +196,15 @@ def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
 
 def _say_what_comes_again(options: GlobalOptions, held: HeldConversation, found: Sequence[Undoable]) -> None:
     """Name what an undone turn attached and is declared still: the next turn attaches it, unless it is taken out."""
-    from jp.attachment.resolution import delivered_in
+    from jp.attachment.registry import delivered_declarations
     from jp.conversation.turns import turns_of, undone
 
     entries = held.log.entries
     gone = undone(entries)
     now = {entry.id for entry in found}
     turns = turns_of(entries)
-    delivered = delivered_in(entry for turn in turns if turn.id in now for entry in turn.entries)
-    standing = delivered_in(entry for turn in turns if turn.id not in gone for entry in turn.entries)
+    delivered = delivered_declarations(entry for turn in turns if turn.id in now for entry in turn.entries)
+    standing = delivered_declarations(entry for turn in turns if turn.id not in gone for entry in turn.entries)
     declared = held.resolved.config.conversation.attachments
     again = [text for text in declared if text in delivered and text not in standing]
     if again:
@@ -234,7 +233,7 @@ def _type(entry: Undoable) -> str:
 
 def _said(entry: Undoable, entries: Sequence[AnyEntry]) -> str:
     from jp.app.compaction.applying import policies_text, turns_text
-    from jp.config.keys import key_text
+    from jp.config.schema import key_text
     from jp.conversation.entries import Compaction, ConfigDelta
     from jp.conversation.turns import turns_of
 

@@ -16,7 +16,7 @@ from jp.cli.options import GlobalOptions
 from jp.compaction.large_items import Saved, Savings
 from jp.context.estimate import estimate_tokens_of_bytes
 from jp.conversation.entries import Usage
-from jp.conversation.usage import prompt_tokens
+from jp.conversation.turns import prompt_tokens
 from jp.render.sanitize import one_line
 from jp.render.tables import text_table
 from jp.render.units import count_text, money_text, short_count, size_text

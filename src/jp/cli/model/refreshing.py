@@ -168,7 +168,7 @@ async def _fetched(
 ) -> CachedCatalogue:
     from jp.provider.catalogue import CachedCatalogue, Catalogue
     from jp.provider.discovery import Server, fetch_models
-    from jp.workspace.stamp import SYSTEM, timestamp
+    from jp.workspace.files import SYSTEM, timestamp
 
     vendor = vendor_of(kind_of(config.providers.llm, provider))
     server = Server(provider, vendor, account, limits_of(config.assistant.request))

@@ -218,8 +218,8 @@ def show(
 
 def _doubts(known: ModelFacts, kept: CachedCatalogue) -> Iterator[str]:
     """What to know of a model that is not in the table, or that its provider does not have."""
-    from jp.likeness import nearest
     from jp.provider.models import known_names
+    from jp.suggestions import closest_names
 
     provider, name = known.model.provider, known.model.name
     if provider == "script":
@@ -227,7 +227,7 @@ def _doubts(known: ModelFacts, kept: CachedCatalogue) -> Iterator[str]:
     catalogue = kept.catalogue
     is_missing = catalogue is not None and known.listed is None
     ids = () if catalogue is None else tuple(model.id for model in catalogue.models)
-    near = nearest(name, dict.fromkeys((*ids, *known_names(provider))), most=3)
+    near = closest_names(name, dict.fromkeys((*ids, *known_names(provider))), most=3)
     meant = f"; near: {', '.join(repr(f'{provider}/{other}') for other in near)}" if near else ""
     if catalogue is not None and is_missing:
         yield f"{provider} does not list {name!r} (catalogue of {catalogue_date(catalogue)}){meant}"

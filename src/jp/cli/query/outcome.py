@@ -16,7 +16,7 @@ from jp.cli.options import GlobalOptions
 from jp.cli.query.terminal import TerminalScreen
 from jp.cli.terminal.signals import interruptions
 from jp.conversation.entries import AnyEntry, CycleEnd
-from jp.conversation.usage import prompt_tokens
+from jp.conversation.turns import prompt_tokens
 from jp.errors import ExitCode, JpError
 from jp.provider.errors import ProviderError
 from jp.turn.loop import TurnOutcome

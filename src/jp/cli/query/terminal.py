@@ -15,8 +15,8 @@ from jp.cli.looks import check_theme, preferences, standard_streams
 from jp.cli.options import GlobalOptions
 from jp.cli.terminal.signals import Interruption
 from jp.cli.terminal.streams import write_stderr
+from jp.config.entries import ToolStyleConfig
 from jp.config.model import AppConfig
-from jp.config.tools import ToolStyleConfig
 from jp.conversation.entries import AnyEntry
 from jp.render.stream import Display, open_renderer
 from jp.render.theme import use_color

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
 from jp.compaction.fact_lines import SHIPPED
-from jp.config.keys import key_text
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
+from jp.config.schema import key_text
 from jp.errors import ConfigurationError, ExitCode, JpError
 from jp.tool.base import Confined, ToolInvocation
 from jp.tool.toolbox import ALL, STANDING, STANDING_SETTINGS, is_enabled, settings_of
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from jp.app.tools import ReadTools
     from jp.app.toolset import Toolset
+    from jp.config.entries import ToolCompactionConfig
     from jp.config.layers import Resolved
-    from jp.config.tools import ToolCompactionConfig
-    from jp.process.sandbox.mechanisms import Limits
+    from jp.process.sandbox.policy import Limits
     from jp.tool.base import Tool
 
 

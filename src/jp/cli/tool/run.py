@@ -33,13 +33,13 @@ from jp.conversation.resource import (
     size_in_bytes,
 )
 from jp.errors import ExitCode, JpError, UsageError, reason_of
-from jp.reading import read_beginning
+from jp.file_access import read_beginning
 from jp.render.stream import PausableRenderer
 from jp.render.theme import use_color
 from jp.render.units import size_text
-from jp.tool.arguments import argument_problems, fitted
 from jp.tool.base import CallOutcome, CallStarted, Inquired, Progressed, ToolEvent, ToolOutput
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
+from jp.tool.rules import argument_problems, fitted
 from jp.turn.ports import CallAnswered, CallMade, SystemClock
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from jp.provider.arrangement import (
     Answered,
     Arranged,
     Called,
+    GrowingMessages,
     arguments_of,
-    arranged,
     newest_request,
     request_of,
 )
@@ -149,15 +149,31 @@ class Message(msgspec.Struct, kw_only=True):
     content: list[JsonObject]
 
 
-class Messages(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages of a request.
+Place = tuple[int, int]
+"""The place of a block: the number of its message, and its own there."""
 
-    `asked` is the one that holds what the user asked last, `last_resource` the last block of what was attached last.
+
+class Messages(msgspec.Struct, kw_only=True):
+    """The messages of a request. Those before the last one can be shared with other requests.
+
+    `asked` is the number of the message with the user's newest request, `last_resource` the place of the last block of
+    the newest attachment.
     """
 
     messages: list[Message]
-    asked: Message | None
-    last_resource: JsonObject | None
+    asked: int | None
+    last_resource: Place | None
+
+    def plead(self, text: str) -> Place | None:
+        """Add a text to the user's newest request; return its place, None if there is no such request.
+
+        It is not at the end, because it has to stay in its place when the model is asked again.
+        """
+        if self.asked is None:
+            return None
+        content = [*self.messages[self.asked].content, text_block(text)]
+        self.messages[self.asked] = Message(role="user", content=content)
+        return self.asked, len(content) - 1
 
 
 def own_thinking(event: AssistantReasoning, model: str, provider: str) -> JsonObject | None:
@@ -172,23 +188,38 @@ def own_thinking(event: AssistantReasoning, model: str, provider: str) -> JsonOb
     return None
 
 
-class _Builder:
+class Builder:
+    """Adds events to messages. Only the last message ever changes."""
+
     def __init__(self, provider: str, model: str, newest: tuple[str, int]) -> None:
         self._provider = provider
         self._model = model
         self._newest = newest
         self._messages: list[Message] = []
-        self._asked: Message | None = None
-        self._last_resource: JsonObject | None = None
+        self._asked: int | None = None
+        self._last_resource: Place | None = None
+
+    def fork(self) -> Builder:
+        """Return a builder that goes on from here; what is added to it is not added here."""
+        found = Builder(self._provider, self._model, self._newest)
+        found._messages, found._asked, found._last_resource = list(self._messages), self._asked, self._last_resource
+        if self._messages:
+            last = self._messages[-1]
+            found._messages[-1] = Message(role=last.role, content=list(last.content))
+        return found
 
     def add(self, event: Arranged) -> None:
+        """Add the next event.
+
+        Raises:
+            ProviderError: it is a new attachment of a type that the API does not take, of kind `unsupported`.
+        """
         match event:
             case UserText():
                 self._ask(event, [text_block(text) for text in (event.text, *self._rules(event)) if text.strip()])
             case UserResource(resource=resource):
-                blocks = attachment_blocks(resource, is_new=request_of(event) == self._newest)
-                self._last_resource = blocks[-1]
-                self._ask(event, blocks)
+                self._ask(event, attachment_blocks(resource, is_new=request_of(event) == self._newest))
+                self._last_resource = (len(self._messages) - 1, len(self._messages[-1].content) - 1)
             case AssistantText(text=text) | AssistantData(text=text):
                 self._say("assistant", text_block(text) if text.strip() else None)
             case AssistantReasoning():
@@ -202,6 +233,7 @@ class _Builder:
                 assert_never(event)
 
     def finish(self) -> Messages:
+        """Return the messages; nothing more is added."""
         if self._messages and self._messages[-1].role == "assistant":
             self._end_answer()
         return Messages(messages=self._messages, asked=self._asked, last_resource=self._last_resource)
@@ -220,7 +252,7 @@ class _Builder:
         for block in blocks:
             self._say("user", block)
         if blocks and request_of(event) == self._newest:
-            self._asked = self._messages[-1]
+            self._asked = len(self._messages) - 1
 
     def _say(self, role: Literal["user", "assistant"], block: JsonObject | None) -> None:
         if block is None:
@@ -256,16 +288,19 @@ def _result(answered: Answered) -> JsonObject:
     return block
 
 
-def build_messages(thread: Thread, *, provider: str = PROVIDER) -> Messages:
-    """The messages of `thread`. The roles alternate, the user speaks first, and each call is answered at once.
+def build_messages(
+    thread: Thread, *, provider: str = PROVIDER, growing: GrowingMessages[Builder] | None = None
+) -> Messages:
+    """Return the messages of `thread`. The roles alternate, the user speaks first, and each call is answered at once.
+
+    `growing` knows those of a thread that this one goes on with.
 
     Raises:
         ProviderError: a new attachment is of a type that the API does not take, of kind `unsupported`.
     """
-    builder = _Builder(provider, thread.model, newest_request(thread.events))
-    for event in arranged(thread.events):
-        builder.add(event)
-    return builder.finish()
+    growing = GrowingMessages() if growing is None else growing
+    newest = newest_request(thread.events)
+    return growing.build(thread, lambda: Builder(provider, thread.model, newest)).finish()
 
 
 def settle_trailing_answer(messages: list[Message]) -> None:
@@ -277,7 +312,7 @@ def settle_trailing_answer(messages: list[Message]) -> None:
         return
     content = [block for block in messages[-1].content if block["type"] not in THINKING_TYPES]
     content[-1] = {**content[-1], "text": content[-1]["text"].rstrip()}
-    messages[-1].content = content
+    messages[-1] = Message(role="assistant", content=content)
 
 
 _PLACE = re.compile(r"messages\.(\d+)\.content\.(\d+)")

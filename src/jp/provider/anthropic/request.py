@@ -7,19 +7,22 @@ from typing import assert_never
 
 import msgspec
 
-from jp.context.cache_hints import Piece, place_hints
+from jp.context.cache_hints import Piece, count_markable, place_hints
 from jp.conversation.entries import JsonObject
-from jp.conversation.thread import CachePolicy, Effort, Parameters, Thread, ToolDefinition
+from jp.conversation.thread import CachePolicy, Effort, GrowingMap, Parameters, Thread, ToolDefinition
 from jp.provider.anthropic.messages import (
     PROVIDER,
     THINKING_TYPES,
+    Builder,
     Message,
     Messages,
+    Place,
     build_messages,
     settle_trailing_answer,
     text_block,
 )
-from jp.provider.base import Model, Sections, WireRequest
+from jp.provider.arrangement import GrowingMessages
+from jp.provider.base import Model, Sections, SentMessage, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import model_for
 from jp.provider.parameters import SHARES, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
@@ -206,38 +209,35 @@ _THOUGHT = Piece(section="messages", is_answer=True, carries=False)
 
 
 def cache_points(
-    tools: Sequence[JsonObject],
-    system: Sequence[JsonObject],
-    messages: Sequence[Message],
-    *,
-    last_resource: JsonObject | None,
-    passing: JsonObject | None,
-) -> tuple[JsonObject, ...]:
-    """The blocks to mark, at most four (the limit of the API).
+    tools: Sequence[JsonObject], system: Sequence[JsonObject], conversation: Messages, *, passing: Place | None
+) -> tuple[list[JsonObject], list[Place]]:
+    """Return the tools and system blocks to mark, and the places in messages: four together (the limit of the API).
 
-    `last_resource` is the end of what was attached last. `passing` is a block that the next request will not have: what
-    is kept behind it is never read again. The API ignores marks in a prompt that is too short for them, and knows its
-    length better than an estimate does.
+    `passing` is a block that the next request will not have: nothing after it is ever read again. The API ignores marks
+    in a prompt that is too short for them, and knows its length better than an estimate does.
     """
-    blocks = [*tools, *system]
+    static = [*tools, *system]
     pieces = [_TOOL] * len(tools) + [_SYSTEM] * len(system)
-    for message in messages:
-        blocks += message.content
-        if message.role == "assistant":
-            pieces += [_THOUGHT if block["type"] in THINKING_TYPES else _ANSWER for block in message.content]
-        else:
-            pieces += _asked(message.content, last_resource, passing)
-    return tuple(blocks[hint.position] for hint in place_hints(pieces))
-
-
-def _asked(
-    content: Sequence[JsonObject], last_resource: JsonObject | None, passing: JsonObject | None
-) -> Iterator[Piece]:
-    for block in content:
-        if block is passing:
-            yield _PASSING
-        else:
-            yield _ATTACHED if block is last_resource else _ASKED
+    places: list[Place] = []
+    messages, attached = conversation.messages, conversation.last_resource
+    sizes = ((message.role == "assistant", len(message.content)) for message in reversed(messages))
+    first = 0 if passing is not None else max(len(messages) - count_markable(sizes), 0)
+    if attached is not None and attached[0] < first:
+        places.append(attached)
+        pieces.append(_ATTACHED)
+    for number, message in enumerate(messages[first:], first):
+        for index, block in enumerate(message.content):
+            place = (number, index)
+            places.append(place)
+            if message.role == "assistant":
+                pieces.append(_THOUGHT if block["type"] in THINKING_TYPES else _ANSWER)
+            else:
+                pieces.append(_PASSING if place == passing else _ATTACHED if place == attached else _ASKED)
+    marked = [hint.position for hint in place_hints(pieces)]
+    return (
+        [static[position] for position in marked if position < len(static)],
+        [places[position - len(static)] for position in marked if position >= len(static)],
+    )
 
 
 VERSION = "2023-06-01"
@@ -271,18 +271,6 @@ def _marker(policy: CachePolicy) -> JsonObject:
     return {"type": "ephemeral", "ttl": "1h"} if policy == "long" else {"type": "ephemeral"}
 
 
-def _plead(choice: Choice, conversation: Messages) -> JsonObject | None:
-    """Ask for a call in words, where there are any.
-
-    Where the user asked, not at the end: it has to stay in its place when the model is asked again.
-    """
-    if not choice.plea or conversation.asked is None:
-        return None
-    plea = text_block(choice.plea)
-    conversation.asked.content.append(plea)
-    return plea
-
-
 def _output_config(thinking: Thinking, schema: JsonObject | None, model: Model) -> JsonObject:
     config: JsonObject = {} if thinking.effort is None else {"effort": thinking.effort}
     if schema is not None:
@@ -301,8 +289,44 @@ def _headers(betas: Sequence[str], thinking: Thinking) -> tuple[tuple[str, str],
     return tuple(headers)
 
 
-def render(thread: Thread, *, betas: Sequence[str] = (), provider: str = PROVIDER) -> WireRequest:
-    """The request for `thread`. The same thread gives the same bytes. `provider` is whose signatures are its own.
+def _canonical(block: JsonObject) -> bytes:
+    return msgspec.json.encode(block, order="deterministic")
+
+
+def _mark(points: tuple[list[JsonObject], list[Place]], wires: list[JsonObject], marker: JsonObject) -> None:
+    """Mark blocks of this request, and blocks of messages in copies: other requests have the same messages."""
+    blocks, places = points
+    for block in blocks:
+        block[_MARKER] = marker
+    for number, index in places:
+        content = list(wires[number]["content"])
+        content[index] = {**content[index], _MARKER: marker}
+        wires[number] = {**wires[number], "content": content}
+
+
+class Growth:
+    """What is known of the request before this one, for a thread that grows."""
+
+    def __init__(self) -> None:
+        self.messages = GrowingMessages[Builder]()
+        self.wires = GrowingMap[Message, JsonObject](lambda message: {"role": message.role, "content": message.content})
+        self.sections = GrowingMap[Message, SentMessage](_sent)
+
+
+def _sent(message: Message) -> SentMessage:
+    return SentMessage((msgspec.json.encode(message.role), *map(_canonical, message.content)))
+
+
+def render(
+    thread: Thread, *, betas: Sequence[str] = (), provider: str = PROVIDER, growth: Growth | None = None
+) -> WireRequest:
+    """Return the request for `thread`. The same thread gives the same bytes, with any `growth`.
+
+    Args:
+        thread: The conversation and its settings.
+        betas: Names of beta features, for a header.
+        provider: Whose signatures are its own.
+        growth: Kept from one request to the next.
 
     Raises:
         ConfigurationError: a parameter is one that cannot be set.
@@ -311,7 +335,8 @@ def render(thread: Thread, *, betas: Sequence[str] = (), provider: str = PROVIDE
     """
     model = model_for(PROVIDER, thread)
     parameters = thread.parameters
-    conversation = build_messages(thread, provider=provider)
+    growth = Growth() if growth is None else growth
+    conversation = build_messages(thread, provider=provider, growing=growth.messages)
     messages = conversation.messages
     settle_trailing_answer(messages)
     if not messages:
@@ -322,11 +347,15 @@ def render(thread: Thread, *, betas: Sequence[str] = (), provider: str = PROVIDE
     choice = choice_of(parameters, thread.tools, model)
     plain = choice.forces or _answers_a_thoughtless_call(messages)
     thinking = thinking_of(parameters, model, max_tokens=max_tokens, plain=plain)
-    plea = _plead(choice, conversation)
+    plea = conversation.plead(choice.plea) if choice.plea else None
+    sections = Sections(
+        tools=tuple(map(_canonical, tools)),
+        system=tuple(map(_canonical, system)),
+        messages=tuple(growth.sections.map(messages)),
+    )
+    wires = list(growth.wires.map(messages))
     if parameters.cache != "off":
-        marked = cache_points(tools, system, messages, last_resource=conversation.last_resource, passing=plea)
-        for block in marked:
-            block[_MARKER] = _marker(parameters.cache)
+        _mark(cache_points(tools, system, conversation, passing=plea), wires, _marker(parameters.cache))
     optional: JsonObject = {
         "system": system,
         "tools": tools,
@@ -339,32 +368,13 @@ def render(thread: Thread, *, betas: Sequence[str] = (), provider: str = PROVIDE
     body.update({name: value for name, value in optional.items() if value})
     if takes_sampling(model, thinking):
         body.update(sampling_of(parameters))
-    body["messages"] = [{"role": message.role, "content": message.content} for message in messages]
+    body["messages"] = wires
     return WireRequest(
         path=_PATH,
         model=thread.model,
         body=merged(body, parameters.other, protected=PROTECTED),
+        sections=sections,
         headers=_headers(betas, thinking),
         left_out=left_out(parameters, model, thinking, forced=choice.forces),
         prefix_bound=(thread.model, *model.abilities.reads) if model.abilities.bound_thinking else (),
-    )
-
-
-def _canonical(block: JsonObject) -> bytes:
-    unmarked = {name: value for name, value in block.items() if name != _MARKER}
-    return msgspec.json.encode(unmarked, order="deterministic")
-
-
-def sections(request: WireRequest) -> Sections:
-    """The parts of `request` that prompt caches see, without the markers."""
-    body = request.body
-    tools: list[JsonObject] = body.get("tools", [])
-    system: list[JsonObject] = body.get("system", [])
-    messages: list[JsonObject] = body["messages"]
-    return Sections(
-        tools=tuple(map(_canonical, tools)),
-        system=tuple(map(_canonical, system)),
-        messages=tuple(
-            (msgspec.json.encode(message["role"]), *map(_canonical, message["content"])) for message in messages
-        ),
     )

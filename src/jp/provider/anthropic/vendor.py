@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
-from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.base import ResponseDecoder, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.vendor import CloudCall, CloudOffer, ModelList, Vendor
 
 if TYPE_CHECKING:
     import httpx2
 
+    from jp.provider.anthropic.request import Growth
     from jp.provider.listing import Fields, ListedModel, Page
     from jp.provider.vendor import Cloud, ListingServer
 
@@ -33,18 +34,14 @@ class AnthropicAdapter:
         self.id = provider
         self._betas = tuple(betas)
         self._chains = chains
+        self._growth: Growth | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
-        from jp.provider.anthropic.request import render
+        from jp.provider.anthropic.request import Growth, render
 
-        return render(thread, betas=self._betas, provider=self.id)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """Return the sections of `request` that prompt caches compare."""
-        from jp.provider.anthropic.request import sections
-
-        return sections(request)
+        self._growth = self._growth or Growth()
+        return render(thread, betas=self._betas, provider=self.id, growth=self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Return the origins of the reasoning that `error` is about."""

@@ -10,7 +10,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.base import Model, WireRequest
 from jp.provider.chat.messages import Quirks, Server
-from jp.provider.chat.request import Asked, ChatAdapter, render
+from jp.provider.chat.request import Asked, ChatAdapter
 from jp.provider.models import model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level, not_sent
 
@@ -36,7 +36,7 @@ class CerebrasAdapter(ChatAdapter):
         wanted = asked(parameters, model)
         if parameters.top_k is not None:
             thread = replace(thread, parameters=replace(parameters, top_k=None))
-        return render(thread, self._cerebras, wanted)
+        return self.render_for(thread, self._cerebras, wanted)
 
 
 def asked(parameters: Parameters, model: Model) -> Asked:

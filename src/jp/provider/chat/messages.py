@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import partial
 from typing import Literal, assert_never
 
@@ -16,8 +17,8 @@ from jp.provider.arrangement import (
     Answered,
     Arranged,
     Called,
+    GrowingMessages,
     arguments_of,
-    arranged,
     newest_request,
     plain_id,
     request_of,
@@ -279,24 +280,58 @@ class Message(msgspec.Struct, kw_only=True):
     calls: list[JsonObject] = []
     call_id: str = ""
 
+    def fork(self) -> Message:
+        """Return the same message; what is added to it is not added here."""
+        return Message(
+            role=self.role,
+            groups=[list(group) for group in self.groups],
+            texts=list(self.texts),
+            thoughts=list(self.thoughts),
+            details=list(self.details),
+            calls=list(self.calls),
+            call_id=self.call_id,
+        )
+
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing in it that a server would take: reasoning alone is no answer."""
         return not (self.groups or self.texts or self.calls or self.call_id)
 
 
-class Messages(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages of a request.
+Place = tuple[int, int]
+"""The place of a part: the number of its message, and its own among all parts there."""
 
-    `asked` are the parts of what the user asked last, `last_resource` is the last part of what was attached last.
+
+class Messages(msgspec.Struct, kw_only=True):
+    """The messages of a request. Those before the last one can be shared with other requests.
+
+    `asked` is the number of the message and of the group in it with the user's newest request, `last_resource` the
+    place of the last part of the newest attachment.
     """
 
     messages: list[Message]
-    asked: list[JsonObject] | None
-    last_resource: JsonObject | None
+    asked: tuple[int, int] | None
+    last_resource: Place | None
+
+    def plead(self, text: str) -> Place | None:
+        """Add a text to the user's newest request; return its place, None if there is no such request.
+
+        It is not at the end, because it has to stay in its place when the model is asked again.
+        """
+        if self.asked is None:
+            return None
+        number, group = self.asked
+        message = self.messages[number] = self.messages[number].fork()
+        message.groups[group].append(text_part(text))
+        return number, sum(map(len, message.groups[: group + 1])) - 1
 
 
-class _Builder:
+class Builder:
+    """Adds events to messages. Only the last message ever changes.
+
+    The system prompt is in the user's first message if the server knows no other place for it.
+    """
+
     def __init__(self, thread: Thread, server: Server, model: Model) -> None:
         self._thread = thread
         self._server = server
@@ -305,16 +340,27 @@ class _Builder:
         self._newest = newest_request(thread.events)
         self._messages: list[Message] = []
         self._group: tuple[str, int] | None = None
-        self._asked: list[JsonObject] | None = None
-        self._last_resource: JsonObject | None = None
+        self._asked: tuple[int, int] | None = None
+        self._last_resource: Place | None = None
         self._shown: list[JsonObject] = []
-
-    def open_with(self, system: Sequence[str]) -> None:
-        """Let the user's first message begin with the system prompt."""
+        system = system_texts(thread) if server.quirks.system_role == "user" else ()
         if system:
             self._messages.append(Message(role="user", groups=[[text_part(text) for text in system]]))
 
+    def fork(self) -> Builder:
+        """Return a builder that goes on from here; what is added to it is not added here."""
+        found: Builder = copy(self)
+        found._messages, found._shown = list(self._messages), list(self._shown)
+        if self._messages:
+            found._messages[-1] = self._messages[-1].fork()
+        return found
+
     def add(self, event: Arranged) -> None:
+        """Add the next event.
+
+        Raises:
+            ProviderError: it is a new attachment of a type that is not taken, of kind `unsupported`.
+        """
         if self._shown and not isinstance(event, Answered):
             self._show()
         match event:
@@ -334,6 +380,7 @@ class _Builder:
                 assert_never(event)
 
     def finish(self) -> Messages:
+        """Return the messages; nothing more is added."""
         if self._shown:
             self._show()
         self._drop_empty()
@@ -353,9 +400,7 @@ class _Builder:
             return [text_part(text) for text in texts if text.strip()]
         is_new = request_of(event) == self._newest
         provider = self._server.provider
-        parts = attachment_parts(event.resource, takes=self._takes, provider=provider, is_new=is_new)
-        self._last_resource = parts[-1]
-        return parts
+        return attachment_parts(event.resource, takes=self._takes, provider=provider, is_new=is_new)
 
     def _ask(self, event: UserText | UserResource, parts: Sequence[JsonObject]) -> None:
         if not parts:
@@ -365,8 +410,11 @@ class _Builder:
             message.groups.append([])
             self._group = request_of(event)
         message.groups[-1] += parts
+        number = len(self._messages) - 1
+        if isinstance(event, UserResource):
+            self._last_resource = (number, sum(map(len, message.groups)) - 1)
         if self._group == self._newest:
-            self._asked = message.groups[-1]
+            self._asked = (number, len(message.groups) - 1)
 
     def _user(self) -> Message:
         self._drop_empty()
@@ -419,20 +467,9 @@ class _Builder:
         return call
 
 
-def build_messages(thread: Thread, server: Server, model: Model) -> Messages:
-    """The messages of `thread`, the system prompt aside unless a user's message has to hold it.
-
-    The user speaks first, nobody twice in a row but tools, and each call is answered at once.
-
-    Raises:
-        ProviderError: a new attachment is of a type that is not taken, of kind `unsupported`.
-    """
-    builder = _Builder(thread, server, model)
-    if server.quirks.system_role == "user":
-        builder.open_with(system_texts(thread))
-    for event in arranged(thread.events, valid_id=partial(wire_id, kind=server.quirks.call_ids)):
-        builder.add(event)
-    return builder.finish()
+def growing_messages(server: Server) -> GrowingMessages[Builder]:
+    """Return what builds the messages for a server, request after request."""
+    return GrowingMessages(partial(wire_id, kind=server.quirks.call_ids))
 
 
 def system_texts(thread: Thread) -> list[str]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from jp.context.cache_hints import Piece, place_hints
+from jp.context.cache_hints import Piece, count_markable, place_hints
 from jp.conversation.entries import JsonObject
-from jp.conversation.thread import Parameters, Thread, ToolDefinition
-from jp.provider.base import Model, ResponseDecoder, Sections, WireRequest
+from jp.conversation.thread import GrowingMap, Parameters, Thread, ToolDefinition
+from jp.provider.base import Model, ResponseDecoder, Sections, SentMessage, WireRequest
 from jp.provider.chat.messages import (
-    Messages,
+    Builder,
+    Message,
+    Place,
     Quirks,
     Server,
-    build_messages,
+    growing_messages,
     response_format,
     system_texts,
     text_part,
@@ -66,8 +68,6 @@ def tool(definition: ToolDefinition) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-_TEXT: JsonObject = {}
-
 _SYSTEM = Piece(section="system")
 _ASKED = Piece(section="messages")
 _ATTACHED = Piece(section="messages", is_attached=True)
@@ -76,45 +76,52 @@ _ANSWER = Piece(section="messages", is_answer=True, carries=False)
 
 
 def cache_points(
-    messages: Sequence[JsonObject], *, last_resource: JsonObject | None, passing: JsonObject | None
-) -> tuple[JsonObject, ...]:
-    """The parts to mark, at most four (the limit of those who want to be told).
+    messages: Sequence[JsonObject], *, last_resource: Place | None, passing: Place | None
+) -> tuple[Place, ...]:
+    """Return the places of the parts to mark, at most four (the limit of the servers that want to be told).
 
-    `last_resource` is the end of what was attached last. `passing` is a part that the next request will not have: what
-    is kept behind it is never read again. A content that is text is made of parts where it is marked.
+    `last_resource` is the end of the newest attachment. `passing` is a part that the next request will not have:
+    nothing after it is ever read again.
     """
-    places: list[tuple[JsonObject, int]] = []
-    pieces: list[Piece] = []
-    for message in messages:
-        content: str | list[JsonObject] = message.get("content", "")
-        for number, part in enumerate([_TEXT] if isinstance(content, str) else content):
-            places.append((message, number))
-            pieces.append(_piece(message["role"], part, last_resource, passing))
-    return tuple(_part(*places[hint.position]) for hint in place_hints(pieces))
+    sizes = ((message["role"] == "assistant", len(_parts(message))) for message in reversed(messages))
+    first = 0 if passing is not None else max(len(messages) - count_markable(sizes), 0)
+    places = [(0, index) for index in range(len(_parts(messages[0])))] if first else []
+    if last_resource is not None and 0 < last_resource[0] < first:
+        places.append(last_resource)
+    for number, message in enumerate(messages[first:], first):
+        places += [(number, index) for index in range(len(_parts(message)))]
+    pieces = [_piece(messages[place[0]]["role"], place, last_resource, passing) for place in places]
+    return tuple(places[hint.position] for hint in place_hints(pieces))
 
 
-def _piece(role: str, part: JsonObject, last_resource: JsonObject | None, passing: JsonObject | None) -> Piece:
+def _piece(role: str, place: Place, last_resource: Place | None, passing: Place | None) -> Piece:
     if role == "assistant":
         return _ANSWER
     if role in {"system", "developer"}:
         return _SYSTEM
-    if part is passing:
+    if place == passing:
         return _PASSING
-    return _ATTACHED if part is last_resource else _ASKED
+    return _ATTACHED if place == last_resource else _ASKED
 
 
-def _part(message: JsonObject, number: int) -> JsonObject:
-    if isinstance(message["content"], str):
-        message["content"] = [text_part(message["content"])]
-    part: JsonObject = message["content"][number]
-    return part
+def _parts(message: JsonObject) -> list[JsonObject]:
+    """Return the parts of a message; text is one."""
+    content: str | list[JsonObject] = message.get("content", "")
+    return [text_part(content)] if isinstance(content, str) else content
+
+
+def _mark(messages: list[JsonObject], places: Iterable[Place], marker: JsonObject) -> None:
+    """Mark parts in copies of their messages: other requests have the same messages."""
+    for number, index in places:
+        parts = list(_parts(messages[number]))
+        parts[index] = {**parts[index], _MARKER: marker}
+        messages[number] = {**messages[number], "content": parts}
 
 
 RENDERER = 3
 
 _PATH = "/chat/completions"
 _MARKER = "cache_control"
-_SYSTEM_ROLES = frozenset({"system", "developer"})
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,8 +142,18 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 _NOTHING = Asked()
 
 
-def render(thread: Thread, server: Server, asked: Asked = _NOTHING) -> WireRequest:
-    """The request for `thread`. The same thread gives the same bytes.
+class Growth:
+    """What is known of the request before this one, for a thread that grows."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.messages = growing_messages(server)
+        self.wires = GrowingMap[Message, JsonObject](lambda message: wire_message(message, server))
+        self.sections = GrowingMap[JsonObject, SentMessage](_sent)
+
+
+def render(thread: Thread, server: Server, asked: Asked = _NOTHING, growth: Growth | None = None) -> WireRequest:
+    """Return the request for `thread`. The same thread gives the same bytes, with any `growth`.
 
     Raises:
         ConfigurationError: a parameter is one that cannot be set.
@@ -144,9 +161,10 @@ def render(thread: Thread, server: Server, asked: Asked = _NOTHING) -> WireReque
             send (`invalid_request`).
     """
     model, quirks, parameters = model_for(server.kind, thread), server.quirks, thread.parameters
-    conversation = build_messages(thread, server, model)
+    growth = Growth(server) if growth is None else growth
+    conversation = growth.messages.build(thread, lambda: Builder(thread, server, model)).finish()
     choice = choice_of(parameters, thread.tools, model, quirks)
-    plea = _plead(choice, conversation)
+    plea = conversation.plead(choice.plea) if choice.plea else None
     optional: JsonObject = {
         "stream_options": {"include_usage": True} if quirks.stream_usage else None,
         "tools": [tool(definition) for definition in thread.tools],
@@ -160,16 +178,24 @@ def render(thread: Thread, server: Server, asked: Asked = _NOTHING) -> WireReque
     if asked.sampling:
         body.update(sampling_of(parameters))
     body.update(asked.fields)
-    messages = _messages(thread, server, [wire_message(message, server) for message in conversation.messages])
+    wires = growth.wires.map(conversation.messages)
+    if not wires:
+        raise ProviderError("there is no message to send", kind="invalid_request")
+    prompt = _prompt(thread, server)
+    messages = body["messages"] = [*prompt, *wires]
     if asked.marker is not None:
-        for part in cache_points(messages, last_resource=conversation.last_resource, passing=plea):
-            part[_MARKER] = asked.marker
-    body["messages"] = messages
+        attached, passing = (_moved(place, len(prompt)) for place in (conversation.last_resource, plea))
+        _mark(messages, cache_points(messages, last_resource=attached, passing=passing), asked.marker)
     body = merged(body, parameters.other, protected=PROTECTED)
     return WireRequest(
         path=_PATH,
         model=thread.model,
         body=body,
+        sections=Sections(
+            tools=tuple(map(_canonical, body.get("tools", ()))),
+            system=tuple(_pieces(prompt[0]))[1:] if prompt else (),
+            messages=tuple(growth.sections.map(wires)),
+        ),
         headers=asked.headers,
         left_out=asked.left_out,
         probe=_probe(body, quirks) if quirks.probes else None,
@@ -182,40 +208,22 @@ def _probe(body: JsonObject, quirks: Quirks) -> JsonObject:
     return {**least, "stream": False, quirks.max_tokens_name: 1}
 
 
-def _plead(choice: Choice, conversation: Messages) -> JsonObject | None:
-    """Ask for a call in words, where there are any.
-
-    Where the user asked, not at the end: it has to stay in its place when the model is asked again.
-    """
-    if not choice.plea or conversation.asked is None:
-        return None
-    plea = text_part(choice.plea)
-    conversation.asked.append(plea)
-    return plea
-
-
-def _messages(thread: Thread, server: Server, messages: Sequence[JsonObject]) -> list[JsonObject]:
-    """The messages with the system prompt before them, where that has a message of its own."""
-    if not messages:
-        raise ProviderError("there is no message to send", kind="invalid_request")
+def _prompt(thread: Thread, server: Server) -> list[JsonObject]:
+    """Return the message with the system prompt, if that has a message of its own."""
     texts = system_texts(thread)
     quirks = server.quirks
     if not texts or quirks.system_role == "user":
-        return [*messages]
+        return []
     content = [text_part(text) for text in texts] if quirks.text_parts else "\n\n".join(texts)
-    return [{"role": quirks.system_role, "content": content}, *messages]
+    return [{"role": quirks.system_role, "content": content}]
 
 
-def sections(request: WireRequest) -> Sections:
-    """The parts of `request` that prompt caches see, without the markers."""
-    messages: list[JsonObject] = request.body["messages"]
-    begins = messages[0]["role"] in _SYSTEM_ROLES
-    tools: list[JsonObject] = request.body.get("tools", [])
-    return Sections(
-        tools=tuple(map(_canonical, tools)),
-        system=tuple(_pieces(messages[0]))[1:] if begins else (),
-        messages=tuple(tuple(_pieces(message)) for message in (messages[1:] if begins else messages)),
-    )
+def _moved(place: Place | None, by: int) -> Place | None:
+    return None if place is None else (place[0] + by, place[1])
+
+
+def _sent(message: JsonObject) -> SentMessage:
+    return SentMessage(_pieces(message))
 
 
 def _pieces(message: JsonObject) -> Iterator[bytes]:
@@ -232,8 +240,7 @@ def _pieces(message: JsonObject) -> Iterator[bytes]:
 
 
 def _canonical(part: JsonObject) -> bytes:
-    unmarked = {name: value for name, value in part.items() if name != _MARKER}
-    return msgspec.json.encode(unmarked, order="deterministic")
+    return msgspec.json.encode(part, order="deterministic")
 
 
 class ChatAdapter:
@@ -247,14 +254,17 @@ class ChatAdapter:
         self.renderer = RENDERER + revision
         self._server = server
         self._asks = asks
+        self._growth: Growth | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """The request for `thread`."""
-        return render(thread, self._server, Asked() if self._asks is None else self._asks(thread))
+        return self.render_for(thread, self._server, _NOTHING if self._asks is None else self._asks(thread))
 
-    def sections(self, request: WireRequest) -> Sections:
-        """The parts of `request` that prompt caches see."""
-        return sections(request)
+    def render_for(self, thread: Thread, server: Server, asked: Asked) -> WireRequest:
+        """Return the request for `thread` to `server`, which may depend on the model."""
+        if self._growth is None or self._growth.server != server:
+            self._growth = Growth(server)
+        return render(thread, server, asked, self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Nothing: what these servers say of places is not about the messages that they were sent."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import assert_never
 
-from jp.config.accounts import ServerConfig
+from jp.config.entries import ServerConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.base import Level

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from typing import Literal, assert_never
 
 import msgspec
@@ -14,6 +15,7 @@ from jp.conversation.thread import (
     AssistantData,
     AssistantReasoning,
     AssistantText,
+    GrowingMap,
     Thread,
     ToolCall,
     ToolDefinition,
@@ -26,12 +28,12 @@ from jp.provider.arrangement import (
     Answered,
     Arranged,
     Called,
+    GrowingMessages,
     arguments_of,
-    arranged,
     newest_request,
     request_of,
 )
-from jp.provider.base import Abilities, Model, Sections, WireRequest
+from jp.provider.base import Abilities, Model, Sections, SentMessage, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.google.parameters import PROTECTED, generation_config, held_schema, left_out, thinking_of, tool_config
 from jp.provider.models import is_made_by, model_for
@@ -153,7 +155,9 @@ def signature_of(metadata: JsonObject | None) -> str | None:
     return signature if isinstance(signature, str) and signature else None
 
 
-class _Builder:
+class Builder:
+    """Adds events to contents. Only the last content ever changes."""
+
     def __init__(self, thread: Thread, provider: str) -> None:
         self._provider = provider
         self._name = thread.model
@@ -163,7 +167,21 @@ class _Builder:
         self._contents: list[Content] = []
         self._beside: list[JsonObject] = []
 
+    def fork(self) -> Builder:
+        """Return a builder that goes on from here; what is added to it is not added here."""
+        found: Builder = copy(self)
+        found._contents, found._beside = list(self._contents), list(self._beside)
+        if self._contents:
+            last = self._contents[-1]
+            found._contents[-1] = Content(speaker=last.speaker, parts=list(last.parts))
+        return found
+
     def add(self, event: Arranged) -> None:
+        """Add the next event.
+
+        Raises:
+            ProviderError: it is a new attachment of a type that the model does not take, of kind `unsupported`.
+        """
         if self._beside and not isinstance(event, Answered):
             self._show_beside()
         match event:
@@ -187,6 +205,7 @@ class _Builder:
                 assert_never(event)
 
     def finish(self) -> list[Content]:
+        """Return the contents; nothing more is added."""
         self._show_beside()
         self._end_answer()
         return self._contents
@@ -256,18 +275,6 @@ class _Builder:
             self._contents.pop()
 
 
-def build_contents(thread: Thread, *, provider: str = PROVIDER) -> list[Content]:
-    """The contents of `thread`. The user speaks first, and each call is answered at once.
-
-    Raises:
-        ProviderError: a new attachment is of a type that the model does not take, of kind `unsupported`.
-    """
-    builder = _Builder(thread, provider)
-    for event in arranged(thread.events):
-        builder.add(event)
-    return builder.finish()
-
-
 _FUNCTION = re.compile(r"function call\s+`(?:\w+:)?([^`]+)`", re.IGNORECASE)
 """How the API names the call whose signature it misses, with the namespace in which it keeps functions."""
 
@@ -319,11 +326,30 @@ def _declaration(tool: ToolDefinition) -> JsonObject:
     return declaration
 
 
-def render(thread: Thread, *, provider: str = PROVIDER, store: bool | None = None) -> WireRequest:
-    """The request for `thread`. The same thread gives the same bytes.
+class Growth:
+    """What is known of the request before this one, for a thread that grows."""
 
-    `provider` is whose signatures are its own. `store` says whether the server may keep the request and its answer,
-    which new projects do unasked; None leaves that to the project.
+    def __init__(self) -> None:
+        self.contents = GrowingMessages[Builder]()
+        self.wires = GrowingMap[Content, JsonObject](lambda content: content.wire)
+        self.sections = GrowingMap[JsonObject, SentMessage](_sent)
+
+
+def _sent(content: JsonObject) -> SentMessage:
+    return SentMessage((_canonical(content["role"]), *map(_canonical, content["parts"])))
+
+
+def render(
+    thread: Thread, *, provider: str = PROVIDER, store: bool | None = None, growth: Growth | None = None
+) -> WireRequest:
+    """Return the request for `thread`. The same thread gives the same bytes, with any `growth`.
+
+    Args:
+        thread: The conversation and its settings.
+        provider: Whose signatures are its own.
+        store: Whether the server may keep the request and its answer, which new projects do unasked; None leaves that
+            to the project.
+        growth: Kept from one request to the next.
 
     Raises:
         ConfigurationError: a parameter is one that cannot be set.
@@ -332,7 +358,8 @@ def render(thread: Thread, *, provider: str = PROVIDER, store: bool | None = Non
     """
     model = model_for(PROVIDER, thread)
     parameters = thread.parameters
-    contents = build_contents(thread, provider=provider)
+    growth = Growth() if growth is None else growth
+    contents = growth.contents.build(thread, lambda: Builder(thread, provider)).finish()
     if not contents:
         raise ProviderError("there is no message to send", kind="invalid_request")
     thinking = thinking_of(parameters, model)
@@ -347,27 +374,22 @@ def render(thread: Thread, *, provider: str = PROVIDER, store: bool | None = Non
     body: JsonObject = {name: value for name, value in optional.items() if value}
     if store is not None:
         body["store"] = store
-    body["contents"] = [content.wire for content in contents]
+    wires = body["contents"] = growth.wires.map(contents)
+    body = merged(body, parameters.other, protected=PROTECTED)
     return WireRequest(
         path=_path(thread.model),
         model=thread.model,
-        body=merged(body, parameters.other, protected=PROTECTED),
+        body=body,
+        sections=Sections(
+            tools=tuple(
+                _canonical(declared) for tool in body.get("tools", ()) for declared in tool["functionDeclarations"]
+            ),
+            system=tuple(map(_canonical, body.get("systemInstruction", {}).get("parts", ()))),
+            messages=tuple(growth.sections.map(wires)),
+        ),
         left_out=left_out(parameters, model, thinking),
     )
 
 
 def _canonical(value: object) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
-
-
-def sections(request: WireRequest) -> Sections:
-    """The parts of `request` that prompt caches see."""
-    body = request.body
-    tools: list[JsonObject] = body.get("tools", [])
-    system: JsonObject = body.get("systemInstruction", {})
-    contents: list[JsonObject] = body["contents"]
-    return Sections(
-        tools=tuple(_canonical(declared) for tool in tools for declared in tool["functionDeclarations"]),
-        system=tuple(map(_canonical, system.get("parts", ()))),
-        messages=tuple((_canonical(content["role"]), *map(_canonical, content["parts"])) for content in contents),
-    )

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
-from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.base import ResponseDecoder, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.vendor import CloudCall, CloudOffer, ModelList, Vendor
 
 if TYPE_CHECKING:
     import httpx2
 
+    from jp.provider.google.request import Growth
     from jp.provider.listing import Fields, ListedModel, Page
     from jp.provider.vendor import ListingServer
 
@@ -26,18 +27,14 @@ class GoogleAdapter:
     def __init__(self, *, provider: str = "google", store: bool | None = False) -> None:
         self.id = provider
         self._store = store
+        self._growth: Growth | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
-        from jp.provider.google.request import render
+        from jp.provider.google.request import Growth, render
 
-        return render(thread, provider=self.id, store=self._store)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """Return the sections of `request` that prompt caches compare."""
-        from jp.provider.google.request import sections
-
-        return sections(request)
+        self._growth = self._growth or Growth()
+        return render(thread, provider=self.id, store=self._store, growth=self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Return the origins of the signatures that `error` can be about."""

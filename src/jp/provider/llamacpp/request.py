@@ -9,7 +9,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.base import Model, WireRequest
 from jp.provider.chat.messages import Quirks, Server
-from jp.provider.chat.request import Asked, ChatAdapter, render
+from jp.provider.chat.request import Asked, ChatAdapter
 from jp.provider.models import model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level
 
@@ -41,7 +41,7 @@ class LlamacppAdapter(ChatAdapter):
         """
         names_tool = bool(thread.tools) and thread.parameters.tool_choice not in _WORDS
         server = self._asked if names_tool else self._told
-        return render(thread, server, asked(thread, self._format, names_tool=names_tool))
+        return self.render_for(thread, server, asked(thread, self._format, names_tool=names_tool))
 
 
 def _quirks(*, tool_choice: bool) -> Quirks:

@@ -34,7 +34,7 @@ from jp.provider.arrangement import (
     newest_request,
     request_of,
 )
-from jp.provider.base import Model, Sections, Unfit, WireRequest
+from jp.provider.base import Model, Sections, SentMessage, Unfit, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import is_made_by, model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, sampling_of
@@ -468,6 +468,11 @@ def render(thread: Thread, server: Server) -> WireRequest:
         path=_PATH,
         model=thread.model,
         body=body,
+        sections=Sections(
+            tools=tuple(map(_canonical, body.get("tools", ()))),
+            system=tuple(map(_canonical, prompt)),
+            messages=tuple(map(_sent, conversation.messages)),
+        ),
         framing="ndjson",
         left_out=(*unmet(parameters, model, think), *kept),
         unfit=unfit(body, server.provider),
@@ -478,20 +483,9 @@ def _canonical(value: object) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
-def sections(request: WireRequest) -> Sections:
-    """The parts of `request` that prompt caches see."""
-    messages: list[JsonObject] = request.body["messages"]
-    tools: list[JsonObject] = request.body.get("tools", [])
-    return Sections(
-        tools=tuple(map(_canonical, tools)),
-        system=tuple(_canonical(message) for message in messages if message["role"] == "system"),
-        messages=tuple(_parts(message) for message in messages if message["role"] != "system"),
-    )
-
-
-def _parts(message: JsonObject) -> tuple[bytes, ...]:
+def _sent(message: JsonObject) -> SentMessage:
     fields = {name: value for name, value in message.items() if name != "role"}
-    return _canonical(message["role"]), _canonical(fields)
+    return SentMessage((_canonical(message["role"]), _canonical(fields)))
 
 
 """Where Ollama itself runs models."""

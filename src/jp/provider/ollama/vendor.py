@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jp.config.model import LlmConfig
 from jp.conversation.thread import Thread
-from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.base import ResponseDecoder, WireRequest
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.vendor import LocalServer, ModelList, Vendor
 
@@ -50,12 +50,6 @@ class OllamaAdapter:
         from jp.provider.ollama.request import render
 
         return render(thread, self._server)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """Return the sections of `request` that prompt caches compare."""
-        from jp.provider.ollama.request import sections
-
-        return sections(request)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Return nothing: reasoning is sent back as text, which no server rejects."""

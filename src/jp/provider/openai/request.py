@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import copy
 from typing import Literal, assert_never, cast
 
 import msgspec
@@ -16,6 +17,7 @@ from jp.conversation.thread import (
     AssistantText,
     CachePolicy,
     Effort,
+    GrowingMap,
     Parameters,
     Thread,
     ToolDefinition,
@@ -26,13 +28,13 @@ from jp.provider.arrangement import (
     Answered,
     Arranged,
     Called,
+    GrowingMessages,
     arguments_of,
-    arranged,
     newest_request,
     plain_id,
     request_of,
 )
-from jp.provider.base import Abilities, Level, Model, Sections, WireRequest
+from jp.provider.base import Abilities, Level, Model, Sections, SentMessage, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import canonical_name, is_made_by, model_for, model_table
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
@@ -147,10 +149,13 @@ _LONGEST_ID = 56
 
 
 class Items(msgspec.Struct, frozen=True, kw_only=True):
-    """The items of a request. `last_resource` is the last part of what was attached last."""
+    """The items of a request. Those before the last one can be shared with other requests.
+
+    `last_resource` is the number of an item, and of the part of it that ends the newest attachment.
+    """
 
     items: list[JsonObject]
-    last_resource: JsonObject | None
+    last_resource: tuple[int, int] | None
 
 
 def own_reasoning(event: AssistantReasoning, model: str, provider: str) -> JsonObject | None:
@@ -166,7 +171,9 @@ def own_reasoning(event: AssistantReasoning, model: str, provider: str) -> JsonO
     return {"type": "reasoning", "id": item_id, "summary": summary, "encrypted_content": encrypted}
 
 
-class _Builder:
+class Builder:
+    """Adds events to items. Only the last item ever changes."""
+
     def __init__(self, provider: str, model: Model, thread: Thread) -> None:
         self._provider = provider
         self._model = model
@@ -177,17 +184,31 @@ class _Builder:
         self._speaks: tuple[str, int] | None = None
         self._held: list[JsonObject] = []
         self._has_reasoned = False
-        self._last_resource: JsonObject | None = None
+        self._last_resource: tuple[int, int] | None = None
+
+    def fork(self) -> Builder:
+        """Return a builder that goes on from here; what is added to it is not added here."""
+        found: Builder = copy(self)
+        found._items, found._held = list(self._items), list(self._held)
+        if self._speaks is not None:
+            last = self._items[-1]
+            found._items[-1] = {**last, "content": list(last["content"])}
+        return found
 
     def add(self, event: Arranged) -> None:
+        """Add the next event.
+
+        Raises:
+            ProviderError: it is a new attachment of a type that the model does not take, of kind `unsupported`.
+        """
         match event:
             case UserText():
                 self._ask(event, [text_part(text) for text in (event.text, *self._rules(event)) if text.strip()])
             case UserResource(resource=resource):
                 is_new = request_of(event) == self._newest
                 parts = attachment_parts(resource, takes=self._takes, provider=self._provider, is_new=is_new)
-                self._last_resource = parts[-1]
                 self._ask(event, parts)
+                self._last_resource = (len(self._items) - 1, len(self._items[-1]["content"]) - 1)
             case AssistantText() | AssistantData():
                 self._answer(event)
             case AssistantReasoning():
@@ -203,6 +224,7 @@ class _Builder:
                 assert_never(event)
 
     def finish(self) -> Items:
+        """Return the items; nothing more is added."""
         self._end_answer()
         return Items(items=self._items, last_resource=self._last_resource)
 
@@ -274,18 +296,6 @@ def _call(called: Called) -> JsonObject:
 
 def _valid_id(call_id: str, number: int) -> str:
     return plain_id(call_id[:_LONGEST_ID], number)
-
-
-def build_items(thread: Thread, model: Model, *, provider: str = PROVIDER) -> Items:
-    """The items of `thread`, the system prompt aside. Each call is answered at once, and no reasoning stands alone.
-
-    Raises:
-        ProviderError: a new attachment is of a type that the model does not take, of kind `unsupported`.
-    """
-    builder = _Builder(provider, model, thread)
-    for event in arranged(thread.events, valid_id=_valid_id):
-        builder.add(event)
-    return builder.finish()
 
 
 _ITEM = re.compile(r"\brs_\w+")
@@ -428,16 +438,37 @@ _PATH = "/v1/responses"
 _MARKER = "prompt_cache_breakpoint"
 
 
-def _mark(part: JsonObject | None) -> None:
-    if part is not None:
-        part[_MARKER] = {"mode": "explicit"}
+_MARK: JsonObject = {_MARKER: {"mode": "explicit"}}
 
 
-def render(thread: Thread, *, provider: str = PROVIDER, summary: Summary = "auto", store: bool = False) -> WireRequest:
-    """The request for `thread`. The same thread gives the same bytes.
+class Growth:
+    """What is known of the request before this one, for a thread that grows."""
 
-    `provider` is whose reasoning is its own, `summary` how much is to be shown of it. `store` lets the server keep
-    the request and its answer; it makes no use of them.
+    def __init__(self) -> None:
+        self.items = GrowingMessages[Builder](_valid_id)
+        self.sections = GrowingMap[JsonObject, SentMessage](_sent)
+
+
+def _sent(item: JsonObject) -> SentMessage:
+    return SentMessage((_canonical(item.get("role", item["type"])), *_blocks(item)))
+
+
+def render(
+    thread: Thread,
+    *,
+    provider: str = PROVIDER,
+    summary: Summary = "auto",
+    store: bool = False,
+    growth: Growth | None = None,
+) -> WireRequest:
+    """Return the request for `thread`. The same thread gives the same bytes, with any `growth`.
+
+    Args:
+        thread: The conversation and its settings.
+        provider: Whose reasoning is its own.
+        summary: How much reasoning is shown.
+        store: Let the server keep the request and its answer; it makes no use of them.
+        growth: Kept from one request to the next.
 
     Raises:
         ConfigurationError: a parameter is one that cannot be set.
@@ -447,13 +478,16 @@ def render(thread: Thread, *, provider: str = PROVIDER, summary: Summary = "auto
     model = model_for(PROVIDER, thread)
     model = msgspec.structs.replace(model, details=msgspec.structs.replace(model.details, id=thread.model))
     parameters = thread.parameters
-    conversation = build_items(thread, model, provider=provider)
+    growth = Growth() if growth is None else growth
+    conversation = growth.items.build(thread, lambda: Builder(provider, model, thread)).finish()
     if not conversation.items:
         raise ProviderError("there is no message to send", kind="invalid_request")
     system = [text_part(text) for text in thread.system if text.strip()]
+    in_system, messages = tuple(map(_canonical, system)), tuple(growth.sections.map(conversation.items))
+    items = conversation.items
     if parameters.cache != "off" and prompt_cache(canonical_name(thread.model)) == "explicit":
-        _mark(system[-1] if system else None)
-        _mark(conversation.last_resource)
+        system[-1:] = [{**part, **_MARK} for part in system[-1:]]
+        items = _marked(conversation)
     reasoning = reasoning_of(parameters, model, summary=summary)
     wanted = None if thread.schema is None else answer_format(thread.schema, model)
     has_reasoning = model.abilities.thinking != "none" and model_table(PROVIDER).is_own(thread.model)
@@ -475,14 +509,22 @@ def render(thread: Thread, *, provider: str = PROVIDER, summary: Summary = "auto
         **{name: value for name, value in optional.items() if value not in (None, [])},
     }
     prompt: list[JsonObject] = [{"type": "message", "role": "system", "content": system}] if system else []
-    body["input"] = [*prompt, *conversation.items]
+    body["input"] = [*prompt, *items]
+    body = merged(body, parameters.other, protected=PROTECTED)
+    is_bound = model.abilities.bound_thinking
     return WireRequest(
         path=_PATH,
         model=thread.model,
-        body=merged(body, parameters.other, protected=PROTECTED),
+        body=body,
+        sections=Sections(
+            tools=tuple(map(_canonical, body.get("tools", ()))),
+            system=in_system,
+            messages=messages,
+            settings=_bound_settings(body) if is_bound else (),
+        ),
         framing="sse" if model.abilities.streams else "json",
         left_out=left_out(parameters, model, reasoning),
-        prefix_bound=(thread.model, *model.abilities.reads) if model.abilities.bound_thinking else (),
+        prefix_bound=(thread.model, *model.abilities.reads) if is_bound else (),
     )
 
 
@@ -490,34 +532,23 @@ def _canonical(value: object) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
-def _unmarked(part: JsonObject) -> JsonObject:
-    return {name: value for name, value in part.items() if name != _MARKER}
+def _marked(conversation: Items) -> list[JsonObject]:
+    """Return the items with the end of the newest attachment marked, in a copy: other requests have the same items."""
+    items = conversation.items
+    if conversation.last_resource is None:
+        return items
+    number, index = conversation.last_resource
+    parts = list(items[number]["content"])
+    parts[index] = {**parts[index], **_MARK}
+    return [*items[:number], {**items[number], "content": parts}, *items[number + 1 :]]
 
 
 def _blocks(item: JsonObject) -> tuple[bytes, ...]:
-    if item.get("role") not in {"user", "system"}:
-        return (_canonical(item),)
-    parts: list[JsonObject] = item["content"]
-    return tuple(_canonical(_unmarked(part)) for part in parts)
+    return tuple(map(_canonical, item["content"])) if item.get("role") == "user" else (_canonical(item),)
 
 
-def _bound_settings(request: WireRequest) -> tuple[bytes, ...]:
+def _bound_settings(body: JsonObject) -> tuple[bytes, ...]:
     """Return the parameters whose change invalidates reasoning (guides/keep-prefix-unchanged, 2026-11-22)."""
-    reasoning: JsonObject = request.body.get("reasoning") or {}
-    text: JsonObject = request.body.get("text") or {}
+    reasoning: JsonObject = body.get("reasoning") or {}
+    text: JsonObject = body.get("text") or {}
     return (_canonical(reasoning.get("effort")), _canonical(text.get("format")))
-
-
-def sections(request: WireRequest) -> Sections:
-    """The parts of `request` that prompt caches see, without the markers."""
-    items: list[JsonObject] = request.body["input"]
-    tools: list[JsonObject] = request.body.get("tools", [])
-    has_system = items[0].get("role") == "system"
-    return Sections(
-        tools=tuple(map(_canonical, tools)),
-        system=_blocks(items[0]) if has_system else (),
-        messages=tuple(
-            (_canonical(item.get("role", item["type"])), *_blocks(item)) for item in items[1 if has_system else 0 :]
-        ),
-        settings=_bound_settings(request) if request.prefix_bound else (),
-    )

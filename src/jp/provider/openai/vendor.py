@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jp.config.model import LlmConfig
 from jp.conversation.thread import Thread
-from jp.provider.base import ResponseDecoder, Sections, WireRequest
+from jp.provider.base import ResponseDecoder, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.vendor import CloudCall, CloudOffer, ModelList, Vendor
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from jp.provider.listing import Fields, ListedModel, Page
-    from jp.provider.openai.request import Summary
+    from jp.provider.openai.request import Growth, Summary
     from jp.provider.vendor import Cloud, ListingServer
 
 
@@ -30,18 +30,14 @@ class OpenaiAdapter:
         self.id = provider
         self._store = store
         self._summary: Summary = summary
+        self._growth: Growth | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
-        from jp.provider.openai.request import render
+        from jp.provider.openai.request import Growth, render
 
-        return render(thread, provider=self.id, summary=self._summary, store=self._store)
-
-    def sections(self, request: WireRequest) -> Sections:
-        """Return the sections of `request` that prompt caches compare."""
-        from jp.provider.openai.request import sections
-
-        return sections(request)
+        self._growth = self._growth or Growth()
+        return render(thread, provider=self.id, summary=self._summary, store=self._store, growth=self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Return the origins of the reasoning that `error` is about."""

@@ -11,7 +11,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantReasoning, CachePolicy, Parameters, Thread, ToolCall, ToolResult, UserText
 from jp.provider.base import Abilities, Level, Model, WireRequest
 from jp.provider.chat.messages import Quirks, Server
-from jp.provider.chat.request import Asked, ChatAdapter, choice_of, render
+from jp.provider.chat.request import Asked, ChatAdapter, choice_of
 from jp.provider.models import is_made_by, model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level, not_sent, object_at, sampling_of
 
@@ -169,7 +169,7 @@ class OpenrouterAdapter(ChatAdapter):
     def render(self, thread: Thread) -> WireRequest:
         """The request for `thread`."""
         server = _MISTRAL if _maker(thread.model) == "mistralai" else _SERVER
-        request = render(thread, server, asked(thread, headers=self._headers))
+        request = self.render_for(thread, server, asked(thread, headers=self._headers))
         if self._store:
             return request
         # Behind the parameters, which say nothing of where requests may be kept.

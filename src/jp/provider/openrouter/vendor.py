@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jp.config.accounts import OpenrouterConfig
+from jp.config.entries import OpenrouterConfig
 from jp.config.model import LlmConfig
 from jp.provider.vendor import ModelList, Vendor
 

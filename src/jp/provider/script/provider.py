@@ -13,13 +13,13 @@ from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread
 from jp.errors import ConfigurationError
+from jp.file_access import read_beginning
 from jp.provider.base import (
     BlockEnd,
     Finished,
     Part,
     Provider,
     ReasoningDelta,
-    Sections,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallStart,
@@ -44,7 +44,6 @@ from jp.provider.script.scenario import (
     read_scenario,
     sections_of,
 )
-from jp.reading import read_beginning
 
 _EXCERPT = 100
 _PLACEHOLDER = re.compile(r"\{\{(user|result|handle|resources|uri|turn|tokens)\}\}")
@@ -431,11 +430,8 @@ class ScriptProvider:
 
     def render(self, thread: Thread) -> WireRequest:
         """The thread as neutral JSON."""
-        return WireRequest(path="", model=thread.model, body=msgspec.to_builtins(body_of(thread)))
-
-    def sections(self, request: WireRequest) -> Sections:
-        """See the port."""
-        return sections_of(msgspec.convert(request.body, Body))
+        body = body_of(thread)
+        return WireRequest(path="", model=thread.model, body=msgspec.to_builtins(body), sections=sections_of(body))
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Nothing: a scenario's reasoning has nothing opaque that could be rejected."""

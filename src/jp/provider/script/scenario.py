@@ -38,9 +38,9 @@ from jp.conversation.thread import (
     set_parameters,
 )
 from jp.errors import ConfigurationError
-from jp.likeness import nearest
-from jp.provider.base import Sections
+from jp.provider.base import Sections, SentMessage
 from jp.provider.errors import ErrorKind, ProviderError
+from jp.suggestions import closest_names
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
@@ -217,7 +217,7 @@ def _explained(message: str, source: str) -> ConfigurationError:
 
 
 def _nearest(word: str, known: tuple[str, ...]) -> str:
-    near = nearest(word, known)
+    near = closest_names(word, known)
     return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known)}"
 
 
@@ -334,7 +334,7 @@ def sections_of(body: Body) -> Sections:
         tools=tuple(_canonical(tool) for tool in body.tools),
         system=tuple(_canonical(part) for part in body.system),
         messages=tuple(
-            (_canonical([message.role, message.turn]), *(_canonical(item) for item in message.content))
+            SentMessage((_canonical([message.role, message.turn]), *(_canonical(item) for item in message.content)))
             for message in body.messages
         ),
     )

@@ -1,20 +1,22 @@
-"""One call of a file tool: consent, and changes of files that are shown before they are written."""
+"""File tools' base, edits of texts, and changes of files, written whole or not at all."""
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
+import re
 import stat
-from collections.abc import Callable, Generator, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import msgspec
 
 from jp.conversation.entries import Facts, Question
 from jp.conversation.resource import TextBlock
+from jp.conversation.thread import ToolDefinition
 from jp.tool.base import Answer, ToolInvocation, ToolOutput
 from jp.tool.files.territory import (
     Content,
@@ -22,13 +24,15 @@ from jp.tool.files.territory import (
     FileSurroundings,
     Place,
     Territory,
-    in_words,
     legible,
-    parent_of,
     read_in,
     require_regular,
     status_of,
 )
+
+if TYPE_CHECKING:
+    from regex import Pattern
+
 
 REPLACING = Lock()
 """Held from the last look at a file to its replacement: other calls replace files too."""
@@ -184,10 +188,35 @@ async def require_consent(invocation: ToolInvocation, identity: str, text: str) 
     raise FileAccessError(f"{text} That needs the user's consent, and {why}, so nothing was done.")
 
 
-def failed(error: FileAccessError, kind: str, path: object = None) -> ToolOutput:
-    """Return the result of a call that did nothing. `path` is what it names, where that is one path."""
-    facts = Facts(kind=kind, path=legible(path) if isinstance(path, str) else None, first_error=error.message)
-    return ToolOutput(content=said(error.message), is_error=True, facts=facts)
+class FileTool:
+    """A tool that works on files. A call that is refused, or fails, ends in a result that says why."""
+
+    definition: ToolDefinition
+    kind: str
+    """The kind of its results."""
+    path_argument: str | None = "path"
+    """The argument with the one path that a call is about."""
+
+    def __init__(self, surroundings: FileSurroundings) -> None:
+        self._surroundings = surroundings
+
+    async def run(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the port."""
+        try:
+            return await self.work(invocation)
+        except FileAccessError as error:
+            path = invocation.arguments[self.path_argument] if self.path_argument else None
+            shown = legible(path) if isinstance(path, str) else None
+            facts = Facts(kind=self.kind, path=shown, first_error=error.message)
+            return ToolOutput(content=said(error.message), is_error=True, facts=facts)
+
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """Do what the call asks for.
+
+        Raises:
+            FileAccessError: it is refused, or fails.
+        """
+        raise NotImplementedError
 
 
 def said(text: str) -> tuple[TextBlock, ...]:
@@ -284,78 +313,241 @@ def _span(start: int, end: int) -> str:
     return f"{start if count == 0 else start + 1}" + ("" if count == 1 else f",{count}")
 
 
-MOST_SHOWN = 200
-"""So many lines of a diff the model is shown."""
+_PLACES_SHOWN = 5
+_REFERENCE = re.compile(r"\$(?:(?P<dollar>\$)|\{(?P<braced>\w+)\}|(?P<bare>\w+))")
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a file from `old` to `new`."""
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """A replacement. `number` counts the edits of a call from 1."""
 
-    place: Place
-    known: Content
+    number: int
     old: str
     new: str
+    replace_all: bool = False
 
-    def diff(self) -> str:
-        """Return the change as a unified diff, whole: it is what a person consents to."""
-        return difference(legible(self.place.shown), self.old, self.new).text()
-
-
-class Previews:
-    """Previews of calls, so that a file that somebody else has changed since is noticed.
-
-    What calls of the same tool have made of it meanwhile, one after the other, was shown too.
-    """
-
-    def __init__(self) -> None:
-        self._shown: dict[bytes, str] = {}
-        self._made: dict[str, list[str]] = {}
-
-    def remember(self, invocation: ToolInvocation, known: Content) -> None:
-        """Keep in mind what the file had when the call was shown."""
-        self._shown[_identity(invocation)] = _checksum(known.data)
-
-    def require_same(self, invocation: ToolInvocation, place: Place, known: Content) -> None:
-        """See that a file has what it had when the call was shown, if it was.
-
-        Raises:
-            FileAccessError: it has not.
-        """
-        current = _checksum(known.data)
-        shown = self._shown.pop(_identity(invocation), current)
-        made_since = self._made.get(place.path, [])
-        if shown == current or (shown in made_since and made_since[-1] == current):
-            return
-        raise FileAccessError(
-            f"{place.written!r} has changed since this call was shown, so nothing was written; read it again"
-        )
-
-    def made(self, place: Place, old: bytes, new: bytes) -> None:
-        """Keep in mind that a call has made the one content of the other."""
-        since = self._made.setdefault(place.path, [])
-        if not since or since[-1] != _checksum(old):
-            since[:] = [_checksum(old)]
-        since.append(_checksum(new))
+    def fail(self, why: str) -> FileAccessError:
+        """Return what is wrong with it, in words for the model; nothing has been changed."""
+        return FileAccessError(f"pattern {self.number}: {why}. Nothing was changed.")
 
 
-def made(change: Change) -> ToolOutput:
-    """Make the change, whole or not at all.
+class Match(msgspec.Struct, frozen=True):
+    """A match of an expression: from `start` to before `end`, with the text of each group by number and name."""
+
+    start: int
+    end: int
+    groups: Mapping[str, str | None]
+
+
+def replaced_exactly(text: str, edit: Edit) -> tuple[str, int]:
+    """`text` with the edit, and how often it applied.
 
     Raises:
-        FileAccessError: the file is not what is known of it any more, or cannot be written.
+        FileAccessError: `old` is not there, or more than once where only one is meant.
     """
-    place = change.place
-    with in_words(place, "write"), parent_of(place) as directory:
-        replace(directory, place, change.new.encode(), known=change.known)
-    path = legible(place.shown)
-    found = difference(path, change.old, change.new)
-    facts = Facts(kind="patch", path=path, lines=f"{found.first}-{found.last}")
-    return ToolOutput(content=said(f"Changed {path!r}:\n{found.text(MOST_SHOWN)}"), facts=facts)
+    if not edit.old:
+        raise edit.fail("'old' is empty")
+    if edit.old == edit.new:
+        raise edit.fail("'old' and 'new' are the same")
+    count = text.count(edit.old)
+    if count == 0:
+        raise edit.fail(f"'old' is not in the file{_near(text, edit.old)}")
+    if count > 1 and not edit.replace_all:
+        places = _places(text, _found(text, edit.old))
+        raise edit.fail(
+            f"'old' is in the file {count} times, at {places}; make it longer, or say replace_all where all are meant"
+        )
+    return text.replace(edit.old, edit.new), count
 
 
-def _checksum(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def replaced_matches(text: str, edit: Edit, matches: Sequence[Match]) -> tuple[str, int]:
+    """`text` with what matches the expression of the edit replaced, and how often.
+
+    Raises:
+        FileAccessError: nothing matches, more than one where only one is meant, or `new` refers to no group.
+    """
+    if not matches:
+        raise edit.fail("the expression 'old' matches nothing in the file")
+    if len(matches) > 1 and not edit.replace_all:
+        places = _places(text, [match.start for match in matches])
+        raise edit.fail(
+            f"the expression 'old' matches {len(matches)} times, at {places}; "
+            "make it narrower, or say replace_all where all are meant"
+        )
+    pieces: list[str] = []
+    done = 0
+    for match in matches:
+        pieces += (text[done : match.start], _filled(edit, match.groups))
+        done = match.end
+    return "".join([*pieces, text[done:]]), len(matches)
 
 
-def _identity(invocation: ToolInvocation) -> bytes:
-    return msgspec.json.encode((str(invocation.root), invocation.arguments), order="sorted")
+def _filled(edit: Edit, groups: Mapping[str, str | None]) -> str:
+    def fill(found: re.Match[str]) -> str:
+        if found["dollar"]:
+            return "$"
+        name = found["braced"] or found["bare"]
+        if name not in groups:
+            raise edit.fail(f"'new' refers to ${{{name}}}, but 'old' has no such group; a dollar sign is written '$$'")
+        return groups[name] or ""
+
+    return _REFERENCE.sub(fill, edit.new)
+
+
+def _found(text: str, old: str) -> list[int]:
+    starts: list[int] = []
+    start = text.find(old)
+    while start >= 0:
+        starts.append(start)
+        start = text.find(old, start + len(old))
+    return starts
+
+
+def _places(text: str, starts: Sequence[int]) -> str:
+    shown = dict.fromkeys(str(text.count("\n", 0, start) + 1) for start in starts[:_PLACES_SHOWN])
+    more = " and more" if len(starts) > _PLACES_SHOWN else ""
+    return f"line {', '.join(shown)}{more}" if len(shown) == 1 and not more else f"lines {', '.join(shown)}{more}"
+
+
+def _near(text: str, old: str) -> str:
+    """Return where the file has `old` but for white space at the ends of its lines."""
+    wanted = [line.strip() for line in old.strip("\n").split("\n")]
+    if not any(wanted):
+        return ""
+    lines = [line.strip() for line in text.split("\n")]
+    for index, line in enumerate(lines):
+        if line == wanted[0] and lines[index : index + len(wanted)] == wanted:
+            return f"; line {index + 1} begins what differs from it in white space only"
+    return ""
+
+
+SECONDS = 20.0
+"""Most seconds for one text."""
+
+MOST_MATCHES = 20_000
+"""Most matches of the expression of an edit."""
+
+_LONGEST = 2_000
+_MOST_EXPANDED = 1_000_000
+"""Most characters of an expression times its counts: it is compiled with its repetitions written out."""
+
+_SECS_WHOLE = 0.1
+_LONGEST_LINE = 1_000_000
+"""A line is searched up to here: on longer text, the time limit of `regex` is exceeded several times over."""
+
+_ESCAPE_OR_BRACE = re.compile(
+    r"(?P<escape>\\[pPN]\{[^{}]*\}|\\.)|\{(?P<count>(?P<least>\d+)(?:,\d*)?\}|,\d+\})?", re.DOTALL
+)
+_SEES_OTHER_LINES = re.compile(r"\((?:\*|\?(?!:|P?<\w|i\)))|[*+?}]\+|\\[AZzGK]")
+"""Look-around, flags, atomic groups and anchors: whether they match depends on what is around a line."""
+
+
+def compiled(pattern: str) -> Pattern[str]:
+    """Compile an expression of Python, with `^` and `$` at the ends of lines.
+
+    Braces that are no count are text, as in `re`: in `regex` they would allow errors (`{e<=1}`).
+
+    Raises:
+        ValueError: it is malformed, too long, or repeats too much.
+    """
+    import regex
+
+    if len(pattern) > _LONGEST:
+        raise ValueError(f"it has more than {_LONGEST:,} characters")
+    expanded = len(pattern)
+
+    def with_plain_braces(found: re.Match[str]) -> str:
+        nonlocal expanded
+        expanded *= max(1, int((found["least"] or "1")[:9]))
+        return found[0] if found["escape"] or found["count"] else r"\{"
+
+    expression = _ESCAPE_OR_BRACE.sub(with_plain_braces, pattern)
+    if expanded > _MOST_EXPANDED:
+        raise ValueError("it repeats too much")
+    try:
+        return regex.compile(expression, regex.MULTILINE)
+    except (regex.error, OverflowError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+
+
+class LineMatcher:
+    """Finds the lines of a text that match an expression, each line on its own."""
+
+    def __init__(self, pattern: str) -> None:
+        """Compile `pattern`.
+
+        Raises:
+            FileAccessError: it is empty or malformed, or spans lines.
+        """
+        if not pattern:
+            raise FileAccessError("'pattern' is empty")
+        outside_of_sets = re.sub(r"\\[^n]|\[[^\]]*\]", "", pattern)
+        if "\n" in outside_of_sets or "\\n" in outside_of_sets:
+            raise FileAccessError("'pattern' cannot be searched for: a line has no line feed")
+        try:
+            self._expression = compiled(pattern)
+        except ValueError as error:
+            raise FileAccessError(f"'pattern' cannot be searched for: {error}") from None
+        self._can_skip = _SEES_OTHER_LINES.search(pattern) is None
+
+    def lines(self, lines: Sequence[str], *, seconds: float = SECONDS) -> list[int]:
+        """Return the numbers of the lines that match, counted from 1.
+
+        Raises:
+            FileAccessError: it takes more than `seconds`.
+        """
+        if self._can_skip and not self._may_match("\n".join(lines)):
+            return []
+        end = time.monotonic() + seconds
+        try:
+            return [number for number, line in enumerate(lines, 1) if self._matches(line, end)]
+        except (TimeoutError, MemoryError) as error:
+            raise _stopped(error, seconds) from None
+
+    def _may_match(self, text: str) -> bool:
+        """Return whether any line could match: one search of a text is faster than one of each line."""
+        if len(text) > _LONGEST_LINE:
+            return True
+        try:
+            return self._expression.search(text, timeout=_SECS_WHOLE, concurrent=True) is not None
+        except (TimeoutError, MemoryError):
+            return True
+
+    def _matches(self, line: str, end: float) -> bool:
+        found = self._expression.search(line, endpos=_LONGEST_LINE, timeout=_left(end), concurrent=True)
+        return found is not None
+
+
+def matches_of(edit: Edit, text: str, *, seconds: float = SECONDS) -> list[Match]:
+    """Return the matches of `old` as an expression of Python in which `^` and `$` are the ends of lines.
+
+    Raises:
+        FileAccessError: it is malformed, matches too often, or takes more than `seconds`.
+    """
+    try:
+        expression = compiled(edit.old)
+    except ValueError as error:
+        raise edit.fail(f"the expression 'old' is malformed: {error}") from None
+    found: list[Match] = []
+    end = time.monotonic() + seconds
+    try:
+        for match in expression.finditer(text, timeout=seconds, concurrent=True):
+            _left(end)
+            if len(found) == MOST_MATCHES:
+                raise edit.fail(f"the expression 'old' matches more than {MOST_MATCHES:,} times")
+            numbered = {str(number): match[number] for number in range(expression.groups + 1)}
+            found.append(Match(match.start(), match.end(), {**numbered, **match.groupdict()}))
+    except (TimeoutError, MemoryError) as error:
+        raise _stopped(error, seconds) from None
+    return found
+
+
+def _left(end: float) -> float:
+    left = end - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _stopped(error: TimeoutError | MemoryError, seconds: float) -> FileAccessError:
+    cost = f"longer than {seconds:g} seconds" if isinstance(error, TimeoutError) else "too much memory"
+    return FileAccessError(f"the expression took {cost}, so it was stopped; make it simpler")

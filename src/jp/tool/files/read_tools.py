@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,7 +13,7 @@ from jp.conversation.entries import Facts, JsonObject
 from jp.conversation.resource import Resource, ResourceBlock
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
-from jp.tool.files.changes import failed, in_thread, said, territory_of
+from jp.tool.files.changes import FileTool, LineMatcher, in_thread, said, territory_of
 from jp.tool.files.territory import (
     FileAccessError,
     FileSurroundings,
@@ -27,10 +26,6 @@ from jp.tool.files.territory import (
     read_whole,
     text_of,
 )
-
-if TYPE_CHECKING:
-    from jp.tool.files.edits import LineMatcher
-
 
 _READ_FILE = ToolDefinition(
     name="fs_read_file",
@@ -51,28 +46,16 @@ _READ_FILE = ToolDefinition(
 )
 
 
-class ReadFile:
+class ReadFile(FileTool):
     """A text file as a `resource` block; a part of it has a fragment such as `#L10-200`."""
 
-    def __init__(self, surroundings: FileSurroundings) -> None:
-        self._surroundings = surroundings
+    definition = _READ_FILE
+    reads_only = True
+    kind = "read"
 
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return _READ_FILE
-
-    @property
-    def reads_only(self) -> bool:
-        """True: see `jp.tool.base.ReadsOnly`."""
-        return True
-
-    async def run(self, invocation: ToolInvocation) -> ToolOutput:
-        """See the port."""
-        try:
-            return await in_thread(_read, invocation, self._surroundings)
-        except FileAccessError as error:
-            return failed(error, "read", invocation.arguments["path"])
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the base."""
+        return await in_thread(_read, invocation, self._surroundings)
 
 
 def _read(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolOutput:
@@ -140,28 +123,17 @@ _LIST_FILES = ToolDefinition(
 )
 
 
-class ListFiles:
+class ListFiles(FileTool):
     """Paths as text: a list has no content of its own that could be named by a URI and read again."""
 
-    def __init__(self, surroundings: FileSurroundings) -> None:
-        self._surroundings = surroundings
+    definition = _LIST_FILES
+    reads_only = True
+    kind = "list"
+    path_argument = None
 
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return _LIST_FILES
-
-    @property
-    def reads_only(self) -> bool:
-        """True: see `jp.tool.base.ReadsOnly`."""
-        return True
-
-    async def run(self, invocation: ToolInvocation) -> ToolOutput:
-        """See the port."""
-        try:
-            return await in_thread(_listed, invocation, self._surroundings)
-        except FileAccessError as error:
-            return failed(error, "list")
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the base."""
+        return await in_thread(_listed, invocation, self._surroundings)
 
 
 def _listed(invocation: ToolInvocation, surroundings: FileSurroundings) -> ToolOutput:
@@ -341,36 +313,20 @@ _GREP_FILES = ToolDefinition(
 )
 
 
-class GrepFiles:
+class GrepFiles(FileTool):
     """Returns matching lines as text: a search has no URI under which it could be read again."""
 
-    def __init__(self, surroundings: FileSurroundings) -> None:
-        self._surroundings = surroundings
+    definition = _GREP_FILES
+    reads_only = True
+    kind = "search"
+    path_argument = None
 
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return _GREP_FILES
-
-    @property
-    def reads_only(self) -> bool:
-        """True: see `jp.tool.base.ReadsOnly`."""
-        return True
-
-    async def run(self, invocation: ToolInvocation) -> ToolOutput:
-        """See the port."""
-        try:
-            return await self._searched(invocation)
-        except FileAccessError as error:
-            return failed(error, "search")
-
-    async def _searched(self, invocation: ToolInvocation) -> ToolOutput:
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the base."""
         arguments = invocation.arguments
         context = int(arguments.get("context", 0))
         if context < 0:
             raise FileAccessError(f"context is {context}, but it is a number of lines")
-        from jp.tool.files.edits import LineMatcher
-
         report = SearchReport(context=min(context, MOST_CONTEXT))
         search = _Search(invocation, self._surroundings, report, LineMatcher(str(arguments["pattern"])))
         while await in_thread(search.go_on):
@@ -438,3 +394,6 @@ def _of_path(written: str, territory: Territory, walks: Walks) -> Iterator[Place
         yield territory.place(written, "read")
     else:
         raise FileAccessError(f"{written!r} is not a regular file")
+
+
+TOOLS: Mapping[str, type[FileTool]] = {tool.definition.name: tool for tool in (ReadFile, ListFiles, GrepFiles)}

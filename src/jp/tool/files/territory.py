@@ -15,9 +15,9 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from jp.config.tools import FileRuleConfig
-from jp.descent import LIST, PASS, descend
+from jp.config.entries import FileRuleConfig
 from jp.errors import JpError
+from jp.file_access import LIST, PASS, open_directory_below
 
 
 class Ignored(Protocol):
@@ -245,7 +245,7 @@ def parent_of(place: Place) -> Generator[int]:
     """
     if not place.names:
         raise FileAccessError(f"{place.written!r} is a directory")
-    directory = descend(place.base, place.names[:-1])
+    directory = open_directory_below(place.base, place.names[:-1])
     try:
         yield directory
     finally:
@@ -256,7 +256,7 @@ def parent_of(place: Place) -> Generator[int]:
 def created_parent_of(place: Place) -> Generator[int]:
     """As `parent_of`; directories that are missing are made, and taken away again where what follows fails."""
     made: list[tuple[int, str]] = []
-    directory = descend(place.base, ())
+    directory = open_directory_below(place.base, ())
     try:
         for name in place.names[:-1]:
             with suppress(FileExistsError):
@@ -285,7 +285,7 @@ def listed(base: str, names: tuple[str, ...]) -> int:
     """
     if not names:
         return os.open(base, LIST)
-    above = descend(base, names[:-1])
+    above = open_directory_below(base, names[:-1])
     try:
         return os.open(names[-1], LIST, dir_fd=above)
     finally:

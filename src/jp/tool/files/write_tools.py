@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,20 +14,21 @@ from jp.conversation.entries import Facts
 from jp.conversation.thread import ToolDefinition
 from jp.tool.base import ToolInvocation, ToolOutput
 from jp.tool.files.changes import (
-    Change,
-    Previews,
+    Edit,
+    FileTool,
     create,
-    failed,
+    difference,
     in_thread,
-    made,
+    matches_of,
     put_over,
     put_where_nothing_is,
     replace,
+    replaced_exactly,
+    replaced_matches,
     require_consent,
     said,
     territory_of,
 )
-from jp.tool.files.edits import Edit, replaced_exactly, replaced_matches
 from jp.tool.files.territory import (
     Content,
     FileAccessError,
@@ -47,6 +50,83 @@ if TYPE_CHECKING:
     from anyio import Lock
 
 
+MOST_SHOWN = 200
+"""So many lines of a diff the model is shown."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of a file from `old` to `new`."""
+
+    place: Place
+    known: Content
+    old: str
+    new: str
+
+    def diff(self) -> str:
+        """Return the change as a unified diff, whole: it is what a person consents to."""
+        return difference(legible(self.place.shown), self.old, self.new).text()
+
+
+class Previews:
+    """Previews of calls, so that a file that somebody else has changed since is noticed.
+
+    What calls of the same tool have made of it meanwhile, one after the other, was shown too.
+    """
+
+    def __init__(self) -> None:
+        self._shown: dict[bytes, str] = {}
+        self._made: dict[str, list[str]] = {}
+
+    def remember(self, invocation: ToolInvocation, known: Content) -> None:
+        """Keep in mind what the file had when the call was shown."""
+        self._shown[_identity(invocation)] = _checksum(known.data)
+
+    def require_same(self, invocation: ToolInvocation, place: Place, known: Content) -> None:
+        """See that a file has what it had when the call was shown, if it was.
+
+        Raises:
+            FileAccessError: it has not.
+        """
+        current = _checksum(known.data)
+        shown = self._shown.pop(_identity(invocation), current)
+        made_since = self._made.get(place.path, [])
+        if shown == current or (shown in made_since and made_since[-1] == current):
+            return
+        raise FileAccessError(
+            f"{place.written!r} has changed since this call was shown, so nothing was written; read it again"
+        )
+
+    def made(self, place: Place, old: bytes, new: bytes) -> None:
+        """Keep in mind that a call has made the one content of the other."""
+        since = self._made.setdefault(place.path, [])
+        if not since or since[-1] != _checksum(old):
+            since[:] = [_checksum(old)]
+        since.append(_checksum(new))
+
+
+def made(change: Change) -> ToolOutput:
+    """Make the change, whole or not at all.
+
+    Raises:
+        FileAccessError: the file is not what is known of it any more, or cannot be written.
+    """
+    place = change.place
+    with in_words(place, "write"), parent_of(place) as directory:
+        replace(directory, place, change.new.encode(), known=change.known)
+    path = legible(place.shown)
+    found = difference(path, change.old, change.new)
+    facts = Facts(kind="patch", path=path, lines=f"{found.first}-{found.last}")
+    return ToolOutput(content=said(f"Changed {path!r}:\n{found.text(MOST_SHOWN)}"), facts=facts)
+
+
+def _checksum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _identity(invocation: ToolInvocation) -> bytes:
+    return msgspec.json.encode((str(invocation.root), invocation.arguments), order="sorted")
+
+
 _DEFINITION = ToolDefinition(
     name="fs_create_file",
     description=(
@@ -65,17 +145,15 @@ _DEFINITION = ToolDefinition(
 )
 
 
-class CreateFile:
+class CreateFile(FileTool):
     """A new file, or one that is written anew after a question."""
 
-    def __init__(self, surroundings: FileSurroundings) -> None:
-        self._surroundings = surroundings
-        self._previews = Previews()
+    definition = _DEFINITION
+    kind = "write"
 
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return _DEFINITION
+    def __init__(self, surroundings: FileSurroundings) -> None:
+        super().__init__(surroundings)
+        self._previews = Previews()
 
     async def preview(self, invocation: ToolInvocation) -> str | None:
         """See the port, `jp.tool.base.Previewed`: what overwriting changes."""
@@ -90,19 +168,16 @@ class CreateFile:
         new = _content(invocation)
         return None if old == new else Change(place=place, known=known, old=old, new=new).diff()
 
-    async def run(self, invocation: ToolInvocation) -> ToolOutput:
-        """See the port."""
-        try:
-            data = encoded(_content(invocation), "'content'")
-            place, known = await in_thread(self._looked_at, invocation)
-            if known is None:
-                return await in_thread(_created, place, data)
-            self._previews.require_same(invocation, place, known)
-            text = f"{place.written!r} exists ({len(known.data):,} bytes). Overwrite it?"
-            await require_consent(invocation, "overwrite_file", text)
-            return await in_thread(_overwritten, place, data, known)
-        except FileAccessError as error:
-            return failed(error, "write", invocation.arguments["path"])
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the base."""
+        data = encoded(_content(invocation), "'content'")
+        place, known = await in_thread(self._looked_at, invocation)
+        if known is None:
+            return await in_thread(_created, place, data)
+        self._previews.require_same(invocation, place, known)
+        text = f"{place.written!r} exists ({len(known.data):,} bytes). Overwrite it?"
+        await require_consent(invocation, "overwrite_file", text)
+        return await in_thread(_overwritten, place, data, known)
 
     def _looked_at(self, invocation: ToolInvocation) -> tuple[Place, Content | None]:
         """Return the file, and what it has if it is there."""
@@ -162,27 +237,20 @@ class _Move(msgspec.Struct, frozen=True, kw_only=True):
     overwritten: int | None
 
 
-class MoveFile:
+class MoveFile(FileTool):
     """A regular file under another path. Links are not moved: what they lead to would be, or they would break."""
 
-    def __init__(self, surroundings: FileSurroundings) -> None:
-        self._surroundings = surroundings
+    definition = _MOVE_DEFINITION
+    kind = "move"
+    path_argument = "target"
 
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return _MOVE_DEFINITION
-
-    async def run(self, invocation: ToolInvocation) -> ToolOutput:
-        """See the port."""
-        try:
-            move = await in_thread(self._planned, invocation)
-            if move.overwritten is not None:
-                text = f"{move.target.written!r} exists ({move.overwritten:,} bytes). Overwrite it?"
-                await require_consent(invocation, "overwrite_file", text)
-            return await in_thread(_moved, move)
-        except FileAccessError as error:
-            return failed(error, "move", invocation.arguments["target"])
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the base."""
+        move = await in_thread(self._planned, invocation)
+        if move.overwritten is not None:
+            text = f"{move.target.written!r} exists ({move.overwritten:,} bytes). Overwrite it?"
+            await require_consent(invocation, "overwrite_file", text)
+        return await in_thread(_moved, move)
 
     def _planned(self, invocation: ToolInvocation) -> _Move:
         territory = territory_of(invocation, self._surroundings)
@@ -249,30 +317,22 @@ _DELETE_DEFINITION = ToolDefinition(
 )
 
 
-class DeleteFile:
+class DeleteFile(FileTool):
     """A regular file that is taken away.
 
     Where calls run unattended, so that nobody was asked about the call, it asks before it deletes.
     """
 
-    def __init__(self, surroundings: FileSurroundings) -> None:
-        self._surroundings = surroundings
+    definition = _DELETE_DEFINITION
+    kind = "delete"
 
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return _DELETE_DEFINITION
-
-    async def run(self, invocation: ToolInvocation) -> ToolOutput:
-        """See the port."""
-        try:
-            place, status = await in_thread(self._looked_at, invocation)
-            if invocation.settings.run == "unattended":
-                text = f"Delete {place.written!r} ({status.st_size:,} bytes)?"
-                await require_consent(invocation, "delete_file", text)
-            return await in_thread(_deleted, place, status)
-        except FileAccessError as error:
-            return failed(error, "delete", invocation.arguments["path"])
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the base."""
+        place, status = await in_thread(self._looked_at, invocation)
+        if invocation.settings.run == "unattended":
+            text = f"Delete {place.written!r} ({status.st_size:,} bytes)?"
+            await require_consent(invocation, "delete_file", text)
+        return await in_thread(_deleted, place, status)
 
     def _looked_at(self, invocation: ToolInvocation) -> tuple[Place, os.stat_result]:
         place = territory_of(invocation, self._surroundings).entry(str(invocation.arguments["path"]), "write")
@@ -378,11 +438,14 @@ _MODIFY_FILE = ToolDefinition(
 )
 
 
-class ModifyFile:
+class ModifyFile(FileTool):
     """Edits of one file: all of them or none, in its line ends, and only in the file that was looked at."""
 
+    definition = _MODIFY_FILE
+    kind = "patch"
+
     def __init__(self, surroundings: FileSurroundings) -> None:
-        self._surroundings = surroundings
+        super().__init__(surroundings)
         self._previews = Previews()
 
     @cached_property
@@ -390,11 +453,6 @@ class ModifyFile:
         from anyio import Lock
 
         return Lock()
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """See the port."""
-        return _MODIFY_FILE
 
     async def preview(self, invocation: ToolInvocation) -> str | None:
         """See the port, `jp.tool.base.Previewed`."""
@@ -405,21 +463,15 @@ class ModifyFile:
         self._previews.remember(invocation, change.known)
         return change.diff()
 
-    async def run(self, invocation: ToolInvocation) -> ToolOutput:
-        """See the port."""
-        try:
-            # Calls of one cycle run side by side, and several may be about one file.
-            async with self._lock:
-                return await self._changed(invocation)
-        except FileAccessError as error:
-            return failed(error, "patch", invocation.arguments["path"])
-
-    async def _changed(self, invocation: ToolInvocation) -> ToolOutput:
-        change = await self._planned(invocation)
-        self._previews.require_same(invocation, change.place, change.known)
-        output = await in_thread(made, change)
-        self._previews.made(change.place, change.known.data, change.new.encode())
-        return output
+    async def work(self, invocation: ToolInvocation) -> ToolOutput:
+        """See the base."""
+        # Calls of one cycle run side by side, and several may be about one file.
+        async with self._lock:
+            change = await self._planned(invocation)
+            self._previews.require_same(invocation, change.place, change.known)
+            output = await in_thread(made, change)
+            self._previews.made(change.place, change.known.data, change.new.encode())
+            return output
 
     async def _planned(self, invocation: ToolInvocation) -> Change:
         place, known = await in_thread(self._read, invocation)
@@ -428,8 +480,6 @@ class ModifyFile:
         uses_expressions = invocation.arguments.get("replace_using_regex", False)
         for edit in _edits(invocation):
             if uses_expressions:
-                from jp.tool.files.edits import matches_of
-
                 text, _ = replaced_matches(text, edit, await in_thread(matches_of, edit, text))
             else:
                 plain = Edit(
@@ -467,3 +517,7 @@ def _edits(invocation: ToolInvocation) -> list[Edit]:
         )
         for number, pattern in enumerate(patterns, 1)
     ]
+
+
+_ALL = (CreateFile, DeleteFile, ModifyFile, MoveFile)
+TOOLS: Mapping[str, type[FileTool]] = {tool.definition.name: tool for tool in _ALL}

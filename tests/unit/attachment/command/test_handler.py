@@ -14,8 +14,8 @@ from jp.attachment.base import AttachmentError, Resolution, ResolveContext
 from jp.attachment.command import AT_ONCE, CommandHandler, CommandLine
 from jp.attachment.registry import AttachmentRegistry
 from jp.conversation.resource import Resource
-from jp.process import running
-from jp.process.running import Captured, Ended, OutputLimits, ProcessLimits, Program
+from jp.process import guardian
+from jp.process.guardian import CapturedOutput, OutputLimits, ProcessLimits, ProcessResult, Program
 
 PATIENCE = 20.0
 QUICK = ProcessLimits(timeout_secs=PATIENCE, grace_secs=0.05)
@@ -292,16 +292,16 @@ def test_several_commands_run_at_once_but_not_all(context: ResolveContext, monke
     counts: list[int] = []
     active = 0
 
-    async def run(program: Program, *, output: OutputLimits, limits: ProcessLimits) -> Ended:
+    async def run(program: Program, *, output: OutputLimits, limits: ProcessLimits) -> ProcessResult:
         nonlocal active
         active += 1
         counts.append(active)
         for _ in range(20):
             await anyio.lowlevel.checkpoint()
         active -= 1
-        return Ended(exit_code=0, stdout=Captured(head=b""), stderr=Captured(head=b""))
+        return ProcessResult(exit_code=0, stdout=CapturedOutput(head=b""), stderr=CapturedOutput(head=b""))
 
-    monkeypatch.setattr(running, "run", run)
+    monkeypatch.setattr(guardian, "run", run)
 
     async def resolve() -> None:
         registry = AttachmentRegistry()

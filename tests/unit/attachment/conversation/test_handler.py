@@ -154,7 +154,7 @@ def test_an_exclude_of_the_same_selection_takes_it_away(context: ResolveContext)
     resolution = resolve(Reader(c1=STREAM), "jp:1", context, "jp:1?select=u", "jp:jp-c1?select=a")
 
     assert resolution == Resolution(
-        resources=(), notices=("'jp:1' attaches nothing: '!jp:jp-c1?select=a' leaves it out",)
+        resources=(), notices=("'jp:1' attaches nothing: '!jp:jp-c1?select=a' excludes it",)
     )
 
 

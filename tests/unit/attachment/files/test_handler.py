@@ -10,11 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from jp.attachment import file_walk, files
 from jp.attachment.base import AttachmentError, Declaration, ResolveContext
-from jp.attachment.files import expansion, handler
-from jp.attachment.files.handler import FileHandler
-from jp.attachment.registry import AttachmentRegistry
-from jp.attachment.resolution import ResolutionPlan, ResolvedAttachments, plan_resolution, resolve_all
+from jp.attachment.files import FileHandler
+from jp.attachment.registry import AttachmentRegistry, ResolutionPlan, ResolvedAttachments, plan_resolution, resolve_all
 from jp.conversation.resource import Annotations, Resource
 from jp.errors import ExitCode
 
@@ -203,7 +202,7 @@ def test_a_uri_that_should_have_been_a_path_is_explained(root: Path) -> None:
 def test_a_link_to_nothing_says_so(root: Path, attach: Attach) -> None:
     (root / "x").symlink_to("gone")
 
-    assert failure(attach, "x").message == "'x' is a link to 'gone', and there is nothing"
+    assert failure(attach, "x").message == "'x' is a link to 'gone', which does not exist"
 
 
 def test_links_in_a_circle_end(root: Path, attach: Attach) -> None:
@@ -284,7 +283,7 @@ def test_what_may_not_be_read_is_an_error(unprivileged: Path) -> None:
 
     resolution = anyio.run(FileHandler().resolve, Declaration(uri="file:.", written="."), context)
     assert [resource.name for resource in resolution.resources] == ["d/z"]
-    assert resolution.notices == ("'.': left out 'closed', 'x': Permission denied",)
+    assert resolution.notices == ("'.': skipped 'closed', 'x': Permission denied",)
 
 
 # Confinement
@@ -319,7 +318,7 @@ def test_a_walk_does_not_leave_its_tree_through_links(root: Path, attach: Attach
     resolved = attach(".")
 
     assert names(resolved) == ["in/x"]
-    assert f"'.': left out 'link', 'linked': a link that leads outside of {str(root)!r}" in resolved.notices
+    assert f"'.': skipped 'link', 'linked': a link to a target outside of {str(root)!r}" in resolved.notices
 
 
 def test_a_walk_outside_of_the_root_stays_in_its_own_directory(root: Path, attach: Attach) -> None:
@@ -336,14 +335,14 @@ def test_a_swap_between_check_and_use_reads_nothing(
 ) -> None:
     write(root.parent, "secret")
     write(root, "d/x")
-    genuine = handler.read
+    genuine = files.read
 
     def swap_then_read(*arguments: object) -> object:
         (root / "d" / "x").unlink()
         (root / "d" / "x").symlink_to(root.parent / "secret")
         return genuine(*arguments)  # pyright: ignore[reportArgumentType]  what the caller passed
 
-    monkeypatch.setattr(handler, "read", swap_then_read)
+    monkeypatch.setattr(files, "read", swap_then_read)
 
     assert "cannot read 'd/x'" in failure(attach, "d/x", confined=confined).message
 
@@ -352,14 +351,14 @@ def test_a_pipe_that_took_the_place_of_a_file_is_refused_without_waiting(
     root: Path, attach: Attach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, "x")
-    genuine = handler.read
+    genuine = files.read
 
     def swap_then_read(*arguments: object) -> object:
         (root / "x").unlink()
         os.mkfifo(root / "x")
         return genuine(*arguments)  # pyright: ignore[reportArgumentType]  what the caller passed
 
-    monkeypatch.setattr(handler, "read", swap_then_read)
+    monkeypatch.setattr(files, "read", swap_then_read)
 
     assert failure(attach, "x").message == "'x' is a pipe, not a file"
 
@@ -398,7 +397,7 @@ def test_ignored_and_hidden_files_need_a_path_of_their_own(root: Path, attach: A
 
     assert names(attach(".")) == ["a", "src/z"]
     assert names(attach("src/y.log", ".env", "target", "target/*")) == ["src/y.log", ".env", "target/x"]
-    assert "ignore files" in failure(attach, "src/*.log").hint
+    assert "skip ignored files" in failure(attach, "src/*.log").hint
 
 
 def test_what_jp_and_git_keep_is_never_walked(root: Path, attach: Attach) -> None:
@@ -409,8 +408,8 @@ def test_what_jp_and_git_keep_is_never_walked(root: Path, attach: Attach) -> Non
     for pattern in (".*/**", "**/.git/*", ".git*"):
         assert failure(attach, pattern).message == f"{pattern!r} matches no file"
     assert names(attach(".git/config")) == [".git/config"]
-    assert failure(attach, ".git").message == "'.git' lies in what git or jp keeps for itself"
-    assert "by its own path" in failure(attach, "sub/.git/*").hint
+    assert failure(attach, ".git").message == "'.git' is in a directory that git or jp keeps for itself"
+    assert "by their paths" in failure(attach, "sub/.git/*").hint
 
 
 def test_links_to_files_are_followed_and_delivered_once(root: Path, attach: Attach) -> None:
@@ -438,8 +437,8 @@ def test_what_cannot_be_sent_is_left_out_of_a_directory_with_a_notice(root: Path
 
     assert names(resolved) == ["d/p.png", "d/x"]
     assert resolved.notices == (
-        "'d': left out 'pipe': neither a file nor a directory",
-        "'d': left out 'a.bin', 'b.bin', 'c.bin' and 3 more: neither text, an image nor a PDF",
+        "'d': skipped 'pipe': neither a file nor a directory",
+        "'d': skipped 'a.bin', 'b.bin', 'c.bin' and 3 more: neither text, an image nor a PDF",
     )
 
 
@@ -457,7 +456,7 @@ def test_a_large_text_in_a_directory_is_an_error_that_says_how_to_go_on(root: Pa
 def test_everything_together_is_bounded(root: Path, attach: Attach) -> None:
     write(root, *[f"d/{number}" for number in range(12)])
 
-    with pytest.raises(AttachmentError, match="'d' stands for more than 120 bytes"):
+    with pytest.raises(AttachmentError, match="'d' has more than 120 bytes"):
         attach("d", around=ResolveContext(root=root, cwd=root, max_bytes=12))
 
 
@@ -465,28 +464,28 @@ def test_a_directory_of_too_many_files_is_an_error_before_any_is_read(
     root: Path, attach: Attach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "d").mkdir()
-    for number in range(expansion.MAX_FILES + 1):
+    for number in range(file_walk.MAX_FILES + 1):
         os.close(os.open(root / "d" / str(number), os.O_CREAT))
 
     def fail(*_: object) -> None:
         pytest.fail("nothing is read")
 
-    monkeypatch.setattr(handler, "read", fail)
+    monkeypatch.setattr(files, "read", fail)
     error = failure(attach, "d")
 
-    assert error.message == "'d' stands for more than 2,000 files"
+    assert error.message == "'d' matches more than 2,000 files"
     assert "glob" in error.hint
 
 
 def test_a_walk_looks_at_a_bounded_number_of_names(root: Path, attach: Attach, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expansion, "MAX_ENTRIES", 5)
+    monkeypatch.setattr(file_walk, "MAX_ENTRIES", 5)
     write(root, *[f"d/{number}.txt" for number in range(6)])
 
     assert failure(attach, "d/*.md").message == "'d/*.md' has more than 5 entries"
 
 
 def test_a_walk_can_be_stopped_in_a_large_directory(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expansion, "_CHECK_EVERY", 2)
+    monkeypatch.setattr(file_walk, "_CHECK_EVERY", 2)
     write(root, *[f"d/{number}.txt" for number in range(6)])
     declaration = Declaration(uri="file:d/*.md", written="d/*.md")
     calls: list[int] = []
@@ -495,7 +494,7 @@ def test_a_walk_can_be_stopped_in_a_large_directory(root: Path, monkeypatch: pyt
         calls.append(1)
 
     with pytest.raises(AttachmentError, match="matches no file"):
-        handler.Reading(declaration, ResolveContext(root=root, cwd=root), [], check).resolve()
+        files.FileReader(declaration, ResolveContext(root=root, cwd=root), [], check).resolve()
 
     assert len(calls) == 1 + 3
 
@@ -503,11 +502,11 @@ def test_a_walk_can_be_stopped_in_a_large_directory(root: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("written", "message", "hint"),
     [
-        ("empty", "'empty' holds no file to attach", "Hidden files"),
-        ("hidden", "'hidden' holds no file to attach", "Hidden files"),
+        ("empty", "'empty' holds no file to attach", "hidden files"),
+        ("hidden", "'hidden' holds no file to attach", "hidden files"),
         ("d/*.py", "'d/*.py' matches no file", "any depth"),
         ("d/su*", "'d/su*' matches no file", "directories only"),
-        ("binary", "'binary' holds nothing that can be attached", "'x' was left out: neither text"),
+        ("binary", "'binary' has nothing that can be attached", "'x' was skipped: neither text"),
     ],
 )
 def test_what_stands_for_nothing_is_an_error(
@@ -528,7 +527,7 @@ def test_files_that_change_under_a_walk_are_left_out(
     root: Path, attach: Attach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, "a", "b", "c", "d")
-    genuine = handler.read
+    genuine = files.read
 
     def change_then_read(base: str, steps: list[str], max_bytes: int) -> object:
         if steps[-1] != "d":
@@ -539,11 +538,11 @@ def test_files_that_change_under_a_walk_are_left_out(
             (root / "b").symlink_to("/etc/passwd")
         return genuine(base, steps, max_bytes)
 
-    monkeypatch.setattr(handler, "read", change_then_read)
+    monkeypatch.setattr(files, "read", change_then_read)
     resolved = attach(".")
 
     assert names(resolved) == ["d"]
-    assert [notice.partition(": left out ")[2] for notice in resolved.notices] == [
+    assert [notice.partition(": skipped ")[2] for notice in resolved.notices] == [
         "'c': No such file or directory",
         "'b': Too many levels of symbolic links",
         "'a': neither a file nor a directory",
@@ -571,13 +570,13 @@ def test_what_is_excluded_wholly_is_a_notice(include: str, root: Path, attach: A
     resolved = attach(include, "!src")
 
     assert resolved.resources == ()
-    assert resolved.notices == (f"{include!r} attaches nothing: '!src' leaves it out",)
+    assert resolved.notices == (f"{include!r} attaches nothing: '!src' excludes it",)
 
 
 def test_a_walk_that_excludes_everything_says_so(root: Path, attach: Attach) -> None:
     write(root, "src/a.rs")
 
-    assert attach("src", "!*.rs").notices == ("'src' attaches nothing: '!*.rs' leaves it out",)
+    assert attach("src", "!*.rs").notices == ("'src' attaches nothing: '!*.rs' excludes it",)
 
 
 def test_an_exclude_that_matches_no_candidate_does_not_excuse_an_empty_glob(root: Path, attach: Attach) -> None:
@@ -658,7 +657,7 @@ def test_cancelling_does_not_wait_for_a_file_that_hangs(
     write(root, "a", "b")
     started, release = threading.Event(), threading.Event()
     read: list[str] = []
-    genuine = handler.read
+    genuine = files.read
 
     def hang_then_read(base: str, steps: list[str], max_bytes: int) -> object:
         read.extend(steps)
@@ -666,7 +665,7 @@ def test_cancelling_does_not_wait_for_a_file_that_hangs(
         release.wait(5)
         return genuine(base, steps, max_bytes)
 
-    monkeypatch.setattr(handler, "read", hang_then_read)
+    monkeypatch.setattr(files, "read", hang_then_read)
 
     async def attach_and_cancel() -> None:
         with anyio.fail_after(5):

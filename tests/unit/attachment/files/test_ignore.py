@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.attachment.files.expansion import IgnoreRules
+from jp.attachment.file_walk import IgnoreRules
 
 GIT = shutil.which("git")
 needs_git = pytest.mark.skipif(GIT is None, reason="git is the oracle")

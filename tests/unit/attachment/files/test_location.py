@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from jp.attachment.base import AttachmentError, ResolveContext
-from jp.attachment.files.location import CanonicalNames, declared_uri, locate, parts_below, real_path
-from jp.attachment.files.paths import Names
+from jp.attachment.file_paths import CanonicalNames, Names, declared_uri, locate, parts_below, real_path
 
 COMPOSED = "caf\u00e9"
 DECOMPOSED = "cafe\u0301"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.attachment.files.paths import DiskTree, Identity, Names, joined, nfc
+from jp.attachment.file_paths import DiskTree, Identity, Names, joined, nfc
 
 COMPOSED = "caf\u00e9"
 DECOMPOSED = "cafe\u0301"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.files.paths import PathPattern, canonical_segment, has_wildcard
+from jp.attachment.file_paths import PathPattern, canonical_segment, has_wildcard
 
 
 def matches(pattern: str, path: str, *, hidden: bool = False) -> bool:

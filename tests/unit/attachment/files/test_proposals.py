@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from jp.attachment import files as module
 from jp.attachment.base import ResolveContext
-from jp.attachment.files import handler as module
-from jp.attachment.files.handler import first_missing, proposals
+from jp.attachment.files import first_missing, suggested_paths
 
 
 def write(root: Path, *paths: str) -> None:
@@ -16,7 +16,7 @@ def write(root: Path, *paths: str) -> None:
 
 
 def proposed(root: Path, path: str) -> list[str]:
-    found = proposals(str(root / path), ResolveContext(root=root, cwd=root))
+    found = suggested_paths(str(root / path), ResolveContext(root=root, cwd=root))
     return [str(place.relative_to(root)) for place in found]
 
 
@@ -58,7 +58,7 @@ def test_outside_of_the_root_only_the_directory_is_looked_at(tmp_path: Path) -> 
     write(tmp_path, "work/x", "other/deep/main.py", "other/maim.rs")
     context = ResolveContext(root=tmp_path / "work", cwd=tmp_path / "work")
 
-    assert proposals(str(tmp_path / "other" / "main.py"), context) == [tmp_path / "other" / "maim.rs"]
+    assert suggested_paths(str(tmp_path / "other" / "main.py"), context) == [tmp_path / "other" / "maim.rs"]
 
 
 def test_links_are_not_walked(tmp_path: Path) -> None:

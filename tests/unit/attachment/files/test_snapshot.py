@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jp.attachment.files.location import NotAFileError, TooLargeError, open_directory, read
+from jp.attachment.file_paths import NotAFileError, TooLargeError, open_below, read
+from jp.file_access import LIST
 
 
 def open_descriptors() -> int:
@@ -100,7 +101,7 @@ def test_a_directory_that_became_a_link_is_not_listed(tmp_path: Path) -> None:
     (tmp_path / "linked").symlink_to("/")
 
     with pytest.raises(OSError, match=r"symbolic links|Not a directory"):
-        open_directory(str(tmp_path), ["linked"])
+        open_below(str(tmp_path), ["linked"], LIST)
 
 
 def test_no_descriptor_stays_open(tmp_path: Path) -> None:
@@ -113,6 +114,6 @@ def test_no_descriptor_stays_open(tmp_path: Path) -> None:
     for names in (["a", "pipe"], ["a", "b", "missing"], ["a", "missing", "x"], ["a", "b", "x"]):
         with pytest.raises((OSError, NotAFileError, TooLargeError)):
             read(str(tmp_path), names, 2)
-    os.close(open_directory(str(tmp_path), ["a"]))
+    os.close(open_below(str(tmp_path), ["a"], LIST))
 
     assert open_descriptors() == before

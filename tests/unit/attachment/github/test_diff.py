@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.attachment.github.handler import FileDiff, file_diffs, reason_to_leave_out
+from jp.attachment.github import FileDiff, file_diffs, reason_to_skip
 
 NAMES = ["plain.py", "a b/with space.txt", "Höhle.md", 'quo"te.txt', "tab\there.txt", "back\\slash", "x b/x.txt"]
 
@@ -64,9 +64,9 @@ def test_what_is_no_diff_has_no_files() -> None:
     ],
 )
 def test_a_file_is_left_out_for_a_reason(path: str, globs: tuple[str, ...], reason: str) -> None:
-    assert reason_to_leave_out(path, globs, lock_files=True) == reason
+    assert reason_to_skip(path, globs, lock_files=True) == reason
 
 
 def test_lock_files_stay_where_they_are_asked_for() -> None:
-    assert reason_to_leave_out("uv.lock", (), lock_files=False) == ""
-    assert reason_to_leave_out("uv.lock", ("*.lock",), lock_files=False) == "'exclude=*.lock'"
+    assert reason_to_skip("uv.lock", (), lock_files=False) == ""
+    assert reason_to_skip("uv.lock", ("*.lock",), lock_files=False) == "'exclude=*.lock'"

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.github.api import Refused, refusal
-from jp.attachment.github.repository import Token
+from jp.attachment.github_api import ErrorResponse, error_of
+from jp.attachment.github_repository import Token
 
 TOKEN = Token(value="ghp_sEcReT", source="GITHUB_TOKEN")
 SUBJECT = "pull request own/repo#1"
 
 
-def refused(status: int, message: str = "", **headers: str) -> Refused:
+def refused(status: int, message: str = "", **headers: str) -> ErrorResponse:
     body = f'{{"message": "{message}"}}'.encode() if message else b""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Refused(status=status, headers=named, body=body, subject=SUBJECT)
+    return ErrorResponse(status=status, headers=named, body=body, subject=SUBJECT)
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def refused(status: int, message: str = "", **headers: str) -> Refused:
         (refused(418, "tea  \\n pot"), "GitHub answered 418 to the request for", f"for {SUBJECT}: tea pot"),
     ],
 )
-def test_a_refusal_says_what_is_wrong_and_what_helps(answer: Refused, anonymous: str, with_token: str) -> None:
-    without, given = refusal(answer, None), refusal(answer, TOKEN)
+def test_a_refusal_says_what_is_wrong_and_what_helps(answer: ErrorResponse, anonymous: str, with_token: str) -> None:
+    without, given = error_of(answer, None), error_of(answer, TOKEN)
 
     assert anonymous in without.message
     assert with_token in given.message
@@ -60,18 +60,18 @@ def test_a_refusal_says_what_is_wrong_and_what_helps(answer: Refused, anonymous:
 
 
 def test_a_private_repository_needs_a_token_that_may_see_it() -> None:
-    assert "set GITHUB_TOKEN, or run `gh auth login`" in refusal(refused(404), None).hint
-    assert "the token of GITHUB_TOKEN has to be allowed to see" in refusal(refused(404), TOKEN).hint
-    assert "with a token GitHub answers 5,000 requests an hour" in refusal(refused(403), None).hint
-    assert "The token of GITHUB_TOKEN has to be allowed to read" in refusal(refused(403), TOKEN).hint
+    assert "set GITHUB_TOKEN, or run `gh auth login`" in error_of(refused(404), None).hint
+    assert "the token of GITHUB_TOKEN has to be allowed to see" in error_of(refused(404), TOKEN).hint
+    assert "with a token GitHub answers 5,000 requests an hour" in error_of(refused(403), None).hint
+    assert "The token of GITHUB_TOKEN has to be allowed to read" in error_of(refused(403), TOKEN).hint
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"\xff", b"[]", b'{"message": 5}', b"[" * 100_000])
 def test_a_body_that_is_no_error_of_github_says_nothing(body: bytes) -> None:
-    answer = Refused(status=500, headers={}, body=body, subject="x")
+    answer = ErrorResponse(status=500, headers={}, body=body, subject="x")
 
-    assert refusal(answer, None).message == "GitHub failed with 500 on x"
+    assert error_of(answer, None).message == "GitHub failed with 500 on x"
 
 
 def test_a_long_explanation_is_cut() -> None:
-    assert len(refusal(refused(500, "x" * 10_000), None).message) < 400
+    assert len(error_of(refused(500, "x" * 10_000), None).message) < 400

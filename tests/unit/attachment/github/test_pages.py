@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from inline_snapshot import snapshot
 
-from jp.attachment.github.api import Comment, Issue, Label, LineComment, PullRequest, Reference, Review, User
-from jp.attachment.github.handler import count_outdated, issue_page, pull_request_page, reviews_page
+from jp.attachment.github import count_outdated, issue_page, pull_request_page, reviews_page
+from jp.attachment.github_api import Branch, Comment, Issue, Label, LineComment, PullRequest, Review, User
 
 ADA, BOB = User("ada"), User("bob")
 PULL = PullRequest(
@@ -14,8 +14,8 @@ PULL = PullRequest(
     created_at="2026-01-01T00:00:00Z",
     html_url="https://github.com/own/repo/pull/1",
     labels=(Label("bug"), "old", Label()),
-    base=Reference("main", "own:main"),
-    head=Reference("fix", "ada:fix"),
+    base=Branch("main", "own:main"),
+    head=Branch("fix", "ada:fix"),
 )
 
 
@@ -48,7 +48,7 @@ Yes.
 
 
 def test_a_pull_request_says_how_it_stands() -> None:
-    base, head = Reference("main"), Reference("fix")
+    base, head = Branch("main"), Branch("fix")
     merged = PullRequest(title="x", state="closed", merged_at="2026", draft=True, base=base, head=head)
     draft = PullRequest(title="x", state="open", draft=True, base=base, head=head)
     closed = PullRequest(title="x", state="closed", draft=True, base=base, head=head)

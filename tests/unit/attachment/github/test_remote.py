@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.github.repository import Repository, find_repository, remote_repository
+from jp.attachment.github_repository import Repository, find_repository, remote_repository
 
 
 def git(directory: Path, *arguments: str) -> None:
@@ -123,14 +123,14 @@ def test_where_remotes_do_not_tell_the_repository_has_to_be_named(
 def test_outside_of_a_clone_git_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
 
-    with pytest.raises(AttachmentError, match="names no repository, and git knows none: not a git repository"):
+    with pytest.raises(AttachmentError, match="names no repository, and git has no remote: not a git repository"):
         found(tmp_path)
 
 
 def test_without_git_the_repository_has_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(AttachmentError, match="git knows none: there is no program 'git'"):
+    with pytest.raises(AttachmentError, match="git has no remote: 'git' is not installed"):
         found(tmp_path)
 
 
@@ -148,7 +148,7 @@ def test_a_git_that_does_not_answer_is_left(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "git").write_text("#!/bin/sh\nexec /bin/sleep 600\n", encoding="utf-8")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("jp.attachment.github.repository._TIMEOUT_SECS", 0.05)
+    monkeypatch.setattr("jp.attachment.github_repository._TIMEOUT_SECS", 0.05)
 
     with pytest.raises(AttachmentError, match="'git' did not answer"):
         found(tmp_path)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import anyio
 
-from jp.attachment.github.repository import find_token
+from jp.attachment.github_repository import find_token
 
 GH = """#!/bin/sh
 if [ -n "$ANTHROPIC_API_KEY$SSH_AUTH_SOCK" ]; then echo leaked; else echo "token-of-$GH_CONFIG_DIR"; fi

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.github.repository import GithubUri, Repository, parse_github_uri, repository_named
+from jp.attachment.github_repository import GithubUri, Repository, parse_github_uri, repository_named
 
 
 @pytest.mark.parametrize(
@@ -44,19 +44,19 @@ def test_two_spellings_of_one_thing_are_one(uri: str, canonical: str | None) -> 
         ("gh:pull/x", "names neither"),
         ("gh:own/repo/commit/1", "names neither"),
         ("gh:own/repo/x", "names neither"),
-        ("gh:../repo/pull/1", "'../repo' is no repository of GitHub"),
-        ("gh:own/../pull/1", "'own/..' is no repository of GitHub"),
-        ("gh:own/a%2Fb/pull/1", "'own/a/b' is no repository of GitHub"),
+        ("gh:../repo/pull/1", "'../repo' is not a GitHub repository"),
+        ("gh:own/../pull/1", "'own/..' is not a GitHub repository"),
+        ("gh:own/a%2Fb/pull/1", "'own/a/b' is not a GitHub repository"),
         ("gh:own/repo/pull/1/commits", "a pull request has no 'commits'"),
         ("gh:own/repo/pull/1/diff/x", "a pull request has no 'diff/x'"),
         ("gh:own/repo/issues/1/diff", "an issue has no 'diff'"),
         ("gh:pull/1#discussion_r5", "has a fragment"),
-        ("gh:pull/1?x", "has 'x', which means nothing there"),
-        ("gh:pull/1?exclude=", "has 'exclude=', which means nothing there"),
-        ("gh:pull/1?no_defaults=5", "has 'no_defaults=5', which means nothing there"),
-        ("gh:pull/1/diff?include_outdated", "has 'include_outdated', which means nothing there"),
-        ("gh:pull/1/reviews?exclude=a", "has 'exclude=a', which means nothing there"),
-        ("gh:issues/1?no_defaults", "has 'no_defaults', which means nothing there"),
+        ("gh:pull/1?x", "has 'x', which is not supported there"),
+        ("gh:pull/1?exclude=", "has 'exclude=', which is not supported there"),
+        ("gh:pull/1?no_defaults=5", "has 'no_defaults=5', which is not supported there"),
+        ("gh:pull/1/diff?include_outdated", "has 'include_outdated', which is not supported there"),
+        ("gh:pull/1/reviews?exclude=a", "has 'exclude=a', which is not supported there"),
+        ("gh:issues/1?no_defaults", "has 'no_defaults', which is not supported there"),
     ],
 )
 def test_what_is_malformed_is_said(uri: str, words: str) -> None:

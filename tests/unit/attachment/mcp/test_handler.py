@@ -82,7 +82,7 @@ def test_what_is_excluded_is_not_read() -> None:
     resolution = resolved(shelf, of(), of(exclude=True))
 
     assert (resolution.resources, shelf.asked) == ((), [])
-    assert resolution.notices == ("'mcp+s+memo://a' attaches nothing: '!mcp+s+memo://a' leaves it out",)
+    assert resolution.notices == ("'mcp+s+memo://a' attaches nothing: '!mcp+s+memo://a' excludes it",)
 
 
 @pytest.mark.parametrize(

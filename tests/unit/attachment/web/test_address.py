@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jp.attachment.base import AttachmentError
-from jp.attachment.web.address import Address, RedirectError, is_local, parse_address, redirected, without_credentials
+from jp.attachment.web_address import Address, RedirectError, is_local, parse_address, redirected, without_credentials
 
 CANONICAL = {
     "https://example.com/a": "https://example.com/a",
@@ -55,8 +55,8 @@ def test_dot_segments_are_resolved_as_the_standard_library_resolves_them(segment
 @pytest.mark.parametrize(
     ("uri", "said"),
     [
-        ("http:example.com", "'http:example.com' is no address of the web"),
-        ("http+x://example.com", "is no address of the web"),
+        ("http:example.com", "'http:example.com' is not a web address"),
+        ("http+x://example.com", "is not a web address"),
         ("https://", "'https://' has no host"),
         ("https:///path", "'https:///path' has no host"),
         ("https://:80/", "has ':80' where host and port should be"),
@@ -64,11 +64,11 @@ def test_dot_segments_are_resolved_as_the_standard_library_resolves_them(segment
         ("https://a:b/", "has 'a:b' where host and port should be"),
         ("https://a b/", "has 'a b' where host and port should be"),
         ("https://[::1/", "where host and port should be"),
-        ("https://a\\@b/", "'https:…@b/' is no address"),
+        ("https://a\\@b/", "'https:…@b/' is not a web address"),
         ("https://user:s3cret@/", "'https:…@/' has no host"),
         ("https://user:s3/cret@host/", "'https:…@host/' has '…' where host and port should be"),
         ("https://user:s3cret@ho st/", "has '…' where"),
-        ("http:user:s3cret@host", "'http:…@host' is no address"),
+        ("http:user:s3cret@host", "'http:…@host' is not a web address"),
     ],
 )
 def test_what_is_no_address_is_refused_without_its_password(uri: str, said: str) -> None:
@@ -137,10 +137,10 @@ def test_a_redirect_leads_elsewhere_without_credentials(location: str, leads_to:
     [
         ("", "nowhere"),
         ("http://e.org/", "'http://e.org', which is not encrypted"),
-        ("file:///etc/passwd", "an address of the scheme 'file'"),
-        ("javascript:alert(1)", "an address of the scheme 'javascript'"),
-        ("https://[", "an address that is malformed"),
-        ("https://a b/", "an address that is malformed"),
+        ("file:///etc/passwd", "an address with the scheme 'file'"),
+        ("javascript:alert(1)", "an address with the scheme 'javascript'"),
+        ("https://[", "a malformed address"),
+        ("https://a b/", "a malformed address"),
         ("https://localhost:8080/x", "'https://localhost:8080', which lies in your own network"),
         ("https://169.254.169.254/latest", "'https://169.254.169.254', which lies in your own network"),
     ],

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.attachment.web.page import BareText
+from jp.attachment.web_page import PlainText
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from jp.attachment.web.page import BareText
     ],
 )
 def test_what_is_left_without_markup(html: str, text: str) -> None:
-    assert BareText(html).read(lambda: None) == text
+    assert PlainText(html).read(lambda: None) == text
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_what_is_left_without_markup(html: str, text: str) -> None:
     [("<title> a&amp;\n b</title><title>c</title>", "a& b"), ("<title>a", "a"), ("<p>a", "")],
 )
 def test_the_title_is_no_text(html: str, title: str) -> None:
-    page = BareText(html)
+    page = PlainText(html)
 
     assert "c" not in page.read(lambda: None)
     assert page.title == title

@@ -6,8 +6,16 @@ import time
 
 import pytest
 
-from jp.attachment.media import BinaryMedia, UnsupportedMedia
-from jp.attachment.web.content import ContentType, Kind, WebText, interpret, parse_content_type, unsupported
+from jp.attachment.media import (
+    BinaryMedia,
+    ContentType,
+    Kind,
+    UnsupportedMedia,
+    WebText,
+    interpret,
+    parse_content_type,
+    unsupported,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n...."
 

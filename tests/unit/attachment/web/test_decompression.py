@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from jp.attachment.web.content import BoundError, DamagedError, Unpacker, UnsupportedEncodingError
+from jp.attachment.media import BoundError, DamagedError, Unpacker, UnsupportedEncodingError
 
 TEXT = b"a line of text\n" * 1000
 

@@ -4,8 +4,8 @@ from inspect import cleandoc
 
 import pytest
 
-from jp.attachment.web import page as pages
-from jp.attachment.web.page import Page, PageTooLongError, read_page
+from jp.attachment import web_page as pages
+from jp.attachment.web_page import Page, PageTooLongError, read_page
 
 URL = "https://example.org/docs/page?x=1"
 

@@ -22,8 +22,7 @@ from jp.config.layers import config_of
 from jp.config.model import AppConfig
 from jp.context.budget import estimate_messages
 from jp.context.types import Message
-from jp.conversation.codec import decode, encode
-from jp.conversation.entries import AnyEntry, Compaction, Revert, SummaryPolicy
+from jp.conversation.entries import AnyEntry, Compaction, Revert, SummaryPolicy, decode, encode
 from jp.conversation.turns import divide
 from jp.errors import UsageError
 from jp.provider.anthropic.request import render

@@ -11,7 +11,7 @@ from jp.app.query.question import Keeper
 from jp.app.settings import read_sources
 from jp.cli.options import GlobalOptions
 from jp.errors import ExitCode, JpError
-from jp.workspace.metadata import Metadata
+from jp.workspace.listing import Metadata
 from jp.workspace.session import SessionKey
 from workspaces import new_workspace
 

@@ -20,8 +20,8 @@ from jp.compaction.fact_lines import FactLines
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.projection import project
 from jp.config.assignment import read_partial
+from jp.config.entries import ToolConfig
 from jp.config.layers import config_of
-from jp.config.tools import ToolConfig
 from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Facts
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import AssistantText, ToolDefinition, UserText
@@ -91,7 +91,7 @@ class Scale(RelayingProvider):
         self.sizes: list[int] = []
 
     async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
-        self.sizes.append(prompt_size(self.inner.sections(request)).total)
+        self.sizes.append(prompt_size(request.sections).total)
         async for part in self.inner.stream(request):
             yield part
 

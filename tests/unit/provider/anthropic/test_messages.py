@@ -133,7 +133,7 @@ def test_only_a_new_attachment_that_cannot_be_sent_is_refused() -> None:
 def test_the_last_resource_is_known() -> None:
     found = build_messages(thread([attached("x"), user("a"), said("b"), attached("y", 1), user("c", 1)]))
 
-    assert found.last_resource is found.messages[2].content[0]
+    assert found.last_resource == (2, 0)
 
 
 def test_own_thinking_goes_back_as_it_came() -> None:

@@ -23,8 +23,8 @@ from jp.conversation.thread import (
     ViewEvent,
 )
 from jp.errors import ConfigurationError
-from jp.provider.anthropic.request import render, sections
-from jp.provider.base import Sections, WireRequest
+from jp.provider.anthropic.request import render
+from jp.provider.base import Sections, SentMessage, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.schemas import in_words
 
@@ -390,25 +390,27 @@ def test_sections_are_what_is_cached_without_the_markers() -> None:
     tool = ToolDefinition(name="run", description="Run.", parameters={"type": "object"})
     request = render(thread(HI, called("c1"), result("c1"), tools=(tool,)))
 
-    assert sections(request) == Sections(
+    assert request.sections == Sections(
         tools=(b'{"description":"Run.","eager_input_streaming":true,"input_schema":{"type":"object"},"name":"run"}',),
         system=(b'{"text":"Be brief.","type":"text"}',),
         messages=(
-            (b'"user"', b'{"text":"Hi","type":"text"}'),
-            (b'"assistant"', b'{"id":"c1","input":{},"name":"run","type":"tool_use"}'),
-            (b'"user"', b'{"content":[{"text":"ok","type":"text"}],"tool_use_id":"c1","type":"tool_result"}'),
+            SentMessage((b'"user"', b'{"text":"Hi","type":"text"}')),
+            SentMessage((b'"assistant"', b'{"id":"c1","input":{},"name":"run","type":"tool_use"}')),
+            SentMessage((
+                *(b'"user"', b'{"content":[{"text":"ok","type":"text"}],"tool_use_id":"c1","type":"tool_result"}'),
+            )),
         ),
     )
 
 
 def test_a_bare_request_has_no_other_sections() -> None:
-    assert sections(render(replace(thread(), system=()))).system == ()
+    assert render(replace(thread(), system=())).sections.system == ()
 
 
 def test_arguments_called_like_a_marker_are_kept() -> None:
     call = ToolCall(call_id="c1", name="run", arguments={"cache_control": 1}, turn=0, origin="c1")
 
-    assert b'"input":{"cache_control":1}' in sections(render(thread(HI, call))).messages[1][1]
+    assert b'"input":{"cache_control":1}' in render(thread(HI, call)).sections.messages[1][1]
 
 
 def test_the_same_thread_gives_the_same_bytes() -> None:

@@ -16,7 +16,7 @@ def test_an_adapter_renders_reads_and_names_itself() -> None:
 
     assert (adapter.id, adapter.renderer) == ("mine", RENDERER + 2)
     assert request.body["seed"] == 1
-    assert adapter.sections(request).messages == ((b'"user"', b'{"text":"Hi","type":"text"}'),)
+    assert request.sections.messages == ((b'"user"', b'{"text":"Hi","type":"text"}'),)
     assert adapter.decoder(request).feed("", b'{"choices":[{"delta":{"content":"a"}}]}') == [TextDelta(0, "a")]
     assert adapter.locate_rejected(HI, ProviderError("x", kind="rejected_reasoning")) == ()
 

@@ -21,7 +21,7 @@ from jp.conversation.thread import (
 from jp.errors import ConfigurationError
 from jp.provider.base import WireRequest
 from jp.provider.chat.messages import Quirks, Server
-from jp.provider.chat.request import Asked, render, sections
+from jp.provider.chat.request import Asked, render
 from jp.provider.errors import ProviderError
 
 SERVER = Server(provider="mine", kind="openai-compatible")
@@ -175,7 +175,7 @@ def marked(thread: Thread) -> list[str]:
     assert_accepted(request.body)
     messages: list[JsonObject] = request.body["messages"]
     parts = [part for message in messages if isinstance(message.get("content"), list) for part in message["content"]]
-    assert sections(request) == sections(render(thread, by))
+    assert request.sections == render(thread, by).sections
     return [part["text"] for part in parts if part.get("cache_control") == MARK]
 
 
@@ -209,7 +209,7 @@ def test_a_plea_is_not_marked_since_the_next_request_has_none() -> None:
 
 def test_a_cache_sees_tools_then_the_system_prompt_then_messages() -> None:
     request: WireRequest = render(LONG, SERVER)
-    found = sections(request)
+    found = request.sections
 
     assert found.tools == (b'{"function":{"name":"run","parameters":{"type":"object"}},"type":"function"}',)
     assert found.system == (b'{"text":"Be brief.\\n\\nBe kind.","type":"text"}',)

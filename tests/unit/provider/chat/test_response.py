@@ -13,6 +13,7 @@ from jp.provider.base import (
     Finished,
     Part,
     ReasoningDelta,
+    Sections,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallStart,
@@ -338,7 +339,8 @@ def test_a_request_says_how_its_answer_is_read() -> None:
     server = Server(provider="mine", kind="openai-compatible", quirks=Quirks(think_tags=False))
     wanted: JsonObject = {"type": "json_schema", "json_schema": {"schema": {"type": "object", "properties": {}}}}
     for wire_format, delta in ((wanted, DataDelta), ({"type": "json_object"}, DataDelta), ({}, TextDelta)):
-        request = WireRequest(path="", model="m", body={"response_format": wire_format} if wire_format else {})
+        body: JsonObject = {"response_format": wire_format} if wire_format else {}
+        request = WireRequest(path="", model="m", body=body, sections=Sections())
         parts = ChatDecoder.of(request, server).feed("", b'{"choices":[{"delta":{"content":"<think>"}}]}')
 
         assert parts == [delta(0, "<think>")]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jp.config.accounts import ServerConfig
 from jp.config.assignment import read_partial
+from jp.config.entries import ServerConfig
 from jp.config.layers import config_of
 from jp.provider.chat.messages import Quirks
 from jp.provider.compatible.request import create

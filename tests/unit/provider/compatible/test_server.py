@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jp.config.accounts import ServerConfig
+from jp.config.entries import ServerConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.resource import Resource
 from jp.conversation.thread import (

@@ -10,7 +10,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread, ToolDefinition, UserText
 from jp.errors import ConfigurationError
 from jp.provider.base import WireRequest
-from jp.provider.google.request import render, sections
+from jp.provider.google.request import render
 
 MODEL = "gemini-3.8-flash"
 RUN = ToolDefinition(
@@ -77,7 +77,7 @@ def test_tools_have_the_schemas_that_they_were_declared_with() -> None:
             ]
         }
     ]
-    assert [msgspec.json.decode(tool)["name"] for tool in sections(request).tools] == ["look", "run"]
+    assert [msgspec.json.decode(tool)["name"] for tool in request.sections.tools] == ["look", "run"]
 
 
 def test_the_choice_of_tool_is_a_mode() -> None:
@@ -147,7 +147,7 @@ def test_what_the_log_says_was_sent_cannot_be_set(name: str) -> None:
 
 
 def test_sections_are_what_a_cache_sees() -> None:
-    found = sections(rendered())
+    found = rendered().sections
 
     assert found.tools == ()
     assert found.system == (b'{"text":"Be brief."}',)

@@ -27,4 +27,4 @@ def test_a_server_of_the_users_own_holds_as_much_as_ollama_where_nothing_is_said
 def test_a_cache_sees_the_messages() -> None:
     adapter = OllamaAdapter(context_window=9)
 
-    assert adapter.sections(adapter.render(ASKED)).messages == ((b'"user"', b'{"content":"Hi"}'),)
+    assert adapter.render(ASKED).sections.messages == ((b'"user"', b'{"content":"Hi"}'),)

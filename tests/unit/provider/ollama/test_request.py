@@ -7,7 +7,7 @@ from jp.conversation.thread import AssistantText, Parameters, Thread, ToolDefini
 from jp.errors import ConfigurationError
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.ollama.request import Server, render, sections
+from jp.provider.ollama.request import Server, render
 from ollama_oracle import assert_accepted
 
 LOOK = ToolDefinition(name="look", description="Look.", parameters={})
@@ -187,7 +187,7 @@ def test_a_request_that_cannot_fit_says_so_and_how_it_would() -> None:
 
 
 def test_a_cache_sees_tools_then_the_system_prompt_then_messages() -> None:
-    found = sections(rendered(tools=(LOOK,)))
+    found = rendered(tools=(LOOK,)).sections
 
     assert (len(found.tools), len(found.system)) == (1, 1)
     assert found.messages[0] == (b'"user"', b'{"content":"Hi"}')

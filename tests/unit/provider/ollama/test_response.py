@@ -11,6 +11,7 @@ from jp.provider.base import (
     KeepAlive,
     Part,
     ReasoningDelta,
+    Sections,
     TextDelta,
     ToolArgumentsDelta,
     ToolCallStart,
@@ -25,7 +26,7 @@ MADE = {"provider": "den", "model": "m"}
 
 def read(*lines: JsonObject | bytes, **body: object) -> list[Part]:
     asked: JsonObject = {"messages": [{"role": "user", "content": "Hi"}], "options": {"num_ctx": 100}, **body}
-    decoder = OllamaDecoder(WireRequest(path="", model="m", body=asked), provider="den")
+    decoder = OllamaDecoder(WireRequest(path="", model="m", body=asked, sections=Sections()), provider="den")
     parts: list[Part] = []
     for line in lines:
         parts += decoder.feed("", line if isinstance(line, bytes) else msgspec.json.encode(line))

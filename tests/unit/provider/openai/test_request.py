@@ -26,7 +26,7 @@ from jp.conversation.thread import (
 from jp.errors import ConfigurationError
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.openai.request import render, sections
+from jp.provider.openai.request import render
 from jp.provider.openai.vendor import OpenaiAdapter
 from jp.provider.schemas import in_words
 from openai_oracle import assert_accepted
@@ -362,15 +362,15 @@ def test_a_request_is_seen_without_its_markers() -> None:
     attached = UserResource(resource=Resource(uri="u:a", text="A"), turn=0)
     request = rendered(thread(attached, HI, thought(), said(item_id="msg_1"), called(), result(), tools=(DRAW,)))
     off = rendered(replace(thread(attached, HI), tools=(DRAW,)), Parameters(cache="off"))
-    found = sections(request)
+    found = request.sections
 
     assert found.system == (b'{"text":"Be brief.","type":"input_text"}',)
     assert len(found.tools) == 1
     assert [message[0] for message in found.messages] == [
         *(b'"user"', b'"reasoning"', b'"assistant"', b'"function_call"', b'"function_call_output"'),
     ]
-    assert OpenaiAdapter().sections(off).messages[0] == found.messages[0]
-    assert sections(render(replace(thread(), system=()))).system == ()
+    assert off.sections.messages[0] == found.messages[0]
+    assert render(replace(thread(), system=())).sections.system == ()
 
 
 def test_other_parameters_are_merged_and_what_the_log_says_stays() -> None:

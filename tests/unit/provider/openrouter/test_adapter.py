@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from chat_oracle import assert_accepted
-from jp.config.accounts import OpenrouterConfig
+from jp.config.entries import OpenrouterConfig
 from jp.conversation.entries import JsonObject
 from jp.conversation.resource import Resource
 from jp.conversation.thread import (

@@ -81,7 +81,7 @@ def test_a_request_is_the_same_bytes_for_the_same_thread() -> None:
     request = provider.render(thread())
 
     assert msgspec.json.encode(request.body) == msgspec.json.encode(provider.render(thread()).body)
-    assert provider.sections(request).messages == ((b'["user",0]', b'{"text":"Hi","type":"text"}'),)
+    assert request.sections.messages == ((b'["user",0]', b'{"text":"Hi","type":"text"}'),)
 
 
 def test_a_request_that_no_reply_fits_fails_and_says_what_was_asked() -> None:

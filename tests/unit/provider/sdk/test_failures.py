@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from jp.config.accounts import Platform
+from jp.config.entries import Platform
 from jp.errors import ConfigurationError, JpError
 from jp.provider.clouds import key_hint, preparation_error
 from jp.provider.errors import ProviderError

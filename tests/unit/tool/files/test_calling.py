@@ -6,7 +6,7 @@ import pytest
 
 from file_calls import call, failure
 from jp.conversation.entries import Facts
-from jp.tool.builtin import FILE_TOOLS
+from jp.tool.toolbox import file_tool
 from plain_names import PlainNames
 
 
@@ -23,14 +23,14 @@ from plain_names import PlainNames
     ],
 )
 def test_a_failure_has_its_facts(tmp_path: Path, name: str, kind: str, arguments: dict[str, object]) -> None:
-    output = call(FILE_TOOLS[name](PlainNames()), tmp_path, **arguments)
+    output = call(file_tool(name, PlainNames()), tmp_path, **arguments)
 
     path = None if kind in {"search", "list"} else "../f"
     assert output.facts == Facts(kind=kind, path=path, first_error=failure(output))
 
 
 def test_a_path_that_is_none_can_be_told(tmp_path: Path) -> None:
-    output = call(FILE_TOOLS["fs_read_file"](PlainNames()), tmp_path, path="a\n\ud800\u00fc")
+    output = call(file_tool("fs_read_file", PlainNames()), tmp_path, path="a\n\ud800\u00fc")
 
     assert output.facts is not None
     assert output.facts.path == "a\\n\ufffdü"

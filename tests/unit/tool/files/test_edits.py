@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.tool.files.edits import Edit, Match, matches_of, replaced_exactly, replaced_matches
+from jp.tool.files.changes import Edit, Match, matches_of, replaced_exactly, replaced_matches
 from jp.tool.files.territory import FileAccessError
 
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 1\n"

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from file_calls import call, failure, invocation, text
-from jp.config.tools import FileRuleConfig
+from jp.config.entries import FileRuleConfig
 from jp.conversation.entries import Facts
 from jp.tool.base import ToolOutput
 from jp.tool.files import read_tools

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from file_calls import call, failure, invocation, text
-from jp.config.tools import FileRuleConfig
+from jp.config.entries import FileRuleConfig
 from jp.conversation.entries import Facts
 from jp.tool.files import territory
 from jp.tool.files.read_tools import MOST_LISTED, ListFiles

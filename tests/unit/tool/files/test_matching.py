@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jp.tool.files import edits
-from jp.tool.files.changes import in_thread
-from jp.tool.files.edits import Edit, LineMatcher, Match, matches_of
+from jp.tool.files import changes
+from jp.tool.files.changes import Edit, LineMatcher, Match, in_thread, matches_of
 from jp.tool.files.territory import FileAccessError
 
 HOPELESS = "a" * 80 + "b"
@@ -41,7 +40,7 @@ def test_a_malformed_expression_is_refused(old: str, why: str) -> None:
 
 
 def test_an_expression_that_matches_too_often_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edits, "MOST_MATCHES", 3)
+    monkeypatch.setattr(changes, "MOST_MATCHES", 3)
 
     assert len(found("a", "aaa")) == 3
     with pytest.raises(FileAccessError, match="matches more than 3 times"):

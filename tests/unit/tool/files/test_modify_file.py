@@ -8,12 +8,11 @@ import anyio
 import pytest
 
 from file_calls import call, failure, invocation, text
-from jp.config.tools import FileRuleConfig
+from jp.config.entries import FileRuleConfig
 from jp.conversation.entries import Facts
 from jp.tool.base import ToolInvocation
 from jp.tool.files import changes, write_tools
-from jp.tool.files.changes import MOST_SHOWN
-from jp.tool.files.write_tools import ModifyFile
+from jp.tool.files.write_tools import MOST_SHOWN, ModifyFile
 from plain_names import PlainNames
 
 POEM = "one\ntwo\nthree\n"

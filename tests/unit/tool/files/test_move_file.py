@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from file_calls import Answering, call, failure, invocation, text
-from jp.config.tools import FileRuleConfig
+from jp.config.entries import FileRuleConfig
 from jp.conversation.entries import Facts, Question
 from jp.tool.files.write_tools import MoveFile
 from plain_names import PlainNames

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.config.tools import FileRuleConfig
+from jp.config.entries import FileRuleConfig
 from jp.tool.files.territory import FileAccessError, Territory, Use
 from plain_names import PlainNames
 

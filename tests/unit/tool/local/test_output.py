@@ -12,7 +12,7 @@ from jp.conversation.resource import (
     ResourceLink,
     TextBlock,
 )
-from jp.tool.local.execution import Returned, read_output
+from jp.tool.execution import Returned, read_output
 
 QUESTION = Question(id="sure", text="Sure?", kind="boolean", default=True)
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.tools import ParameterConfig, ToolConfig
+from jp.config.entries import ParameterConfig, ToolConfig
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
-from jp.tool.local.tool import definition_of
+from jp.tool.local import definition_of
 
 
 def test_parameters_become_a_schema() -> None:

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from jp.errors import JpError
-from jp.tool.local.templates import mark, unmarked, variable, with_variables
+from jp.tool.templates import mark, unmarked, variable, with_variables
 
 NASTY = (
     "; rm -rf /",

@@ -9,14 +9,14 @@ import anyio
 import msgspec
 import pytest
 
-from jp.config.tools import AccessConfig, CommandConfig, FileRuleConfig, ParameterConfig, ToolConfig
+from jp.config.entries import AccessConfig, CommandConfig, FileRuleConfig, ParameterConfig, ToolConfig
 from jp.conversation.entries import Facts, Header, Question
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.errors import ConfigurationError, JpError
+from jp.tool import execution
 from jp.tool.base import Answer, ToolInvocation, ToolOutput, Unanswered
-from jp.tool.local import execution
-from jp.tool.local.execution import Sandbox
-from jp.tool.local.tool import LocalTool, RunCommand
+from jp.tool.execution import Sandbox
+from jp.tool.local import LocalTool, RunCommand
 
 PATIENCE = 20.0
 FREE = Sandbox(name="run_command", default="off")
@@ -309,7 +309,7 @@ def test_the_model_may_say_how_long_within_what_the_configuration_allows(
         asked.append(timeout_secs)
         raise JpError("not run")
 
-    monkeypatch.setattr("jp.tool.local.tool.execute", execute)
+    monkeypatch.setattr("jp.tool.local.execute", execute)
     arguments = {"command": "true", **({} if wanted is None else {"timeout": wanted})}
     with pytest.raises(JpError):
         commanded(tmp_path, ToolConfig(timeout_secs=limit), **arguments)

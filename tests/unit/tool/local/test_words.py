@@ -6,10 +6,10 @@ import anyio
 import msgspec
 import pytest
 
-from jp.config.tools import CommandConfig
+from jp.config.entries import CommandConfig
 from jp.errors import ConfigurationError, JpError
-from jp.tool.local.templates import CommandLine, check_script, command_of, plain, rendered_in_bounds, shown
-from jp.tool.local.tool import Optionals
+from jp.tool.local import Optionals
+from jp.tool.templates import CommandLine, check_script, command_of, plain, rendered_in_bounds, shown
 
 ROOT = "/srv"
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.config.tools import ToolConfig
+from jp.config.entries import ToolConfig
 from jp.errors import ConfigurationError
 from jp.mcp.definitions import Listing, ServerTool
 from jp.tool.mcp import Group, declared_servers, names_in, offer, on_servers, wanted_servers

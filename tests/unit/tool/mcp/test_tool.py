@@ -9,9 +9,8 @@ import pytest
 from jp.conversation.entries import Facts, JsonObject, Question
 from jp.conversation.resource import Block, Resource, ResourceBlock, ResourceLink, TextBlock
 from jp.conversation.thread import ToolDefinition
-from jp.mcp.definitions import Hints, ServerError, ServerTool
-from jp.mcp.forms import Elicitation, Filled, Page, form_of
-from jp.mcp.session import Call, Called
+from jp.mcp.definitions import Elicitation, FormAnswer, Hints, ServerError, ServerTool, UrlRequest, form_of
+from jp.mcp.session import Call, CallResult
 from jp.tool.base import Answer, Inquirer, NobodyToAsk, ToolInvocation, ToolOutput, Unanswered
 from jp.tool.mcp import McpTool, OfferedTool
 
@@ -32,7 +31,7 @@ FORM = form_of(
 
 PLAN = Resource(uri="plan://1", title="The plan", text="x")
 
-Respond = Callable[[Call], Awaitable[Called]]
+Respond = Callable[[Call], Awaitable[CallResult]]
 
 
 class Scripted:
@@ -41,7 +40,7 @@ class Scripted:
     def __init__(self, respond: Respond) -> None:
         self._respond = respond
 
-    async def call(self, call: Call) -> Called:
+    async def call(self, call: Call) -> CallResult:
         return await self._respond(call)
 
 
@@ -72,20 +71,20 @@ def run(respond: Respond, *, inquirer: Inquirer | None = None, said: list[str] |
     return anyio.run(McpTool(OFFERED, Scripted(respond)).run, invocation)
 
 
-def filled(elicitation: Elicitation, inquirer: Inquirer, said: list[str] | None = None) -> Filled:
+def filled(elicitation: Elicitation, inquirer: Inquirer, said: list[str] | None = None) -> FormAnswer:
     """What the server gets for what it asks."""
-    got: list[Filled] = []
+    got: list[FormAnswer] = []
 
-    async def respond(call: Call) -> Called:
+    async def respond(call: Call) -> CallResult:
         got.append(await call.elicit(elicitation))
-        return Called(content=(), is_error=False)
+        return CallResult(content=(), is_error=False)
 
     run(respond, inquirer=inquirer, said=said)
     return got[0]
 
 
 def test_a_tool_is_offered_as_its_server_defines_it_or_in_the_words_of_the_user() -> None:
-    async def respond(call: Call) -> Called:
+    async def respond(call: Call) -> CallResult:
         raise AssertionError(call)
 
     tool = McpTool(OFFERED, Scripted(respond))
@@ -99,17 +98,17 @@ def test_a_tool_is_offered_as_its_server_defines_it_or_in_the_words_of_the_user(
 def test_what_a_server_returns_is_the_result() -> None:
     said: list[str] = []
 
-    async def respond(call: Call) -> Called:
+    async def respond(call: Call) -> CallResult:
         assert (call.tool, call.arguments) == ("look", {"a": 1})
         call.progress("half way")
-        return Called(content=(TextBlock(text="seen"),), is_error=True)
+        return CallResult(content=(TextBlock(text="seen"),), is_error=True)
 
     assert run(respond, said=said) == ToolOutput(content=(TextBlock(text="seen"),), is_error=True)
     assert said == ["progress: half way"]
 
 
 def test_a_server_that_fails_is_an_error_result() -> None:
-    async def respond(call: Call) -> Called:
+    async def respond(call: Call) -> CallResult:
         raise ServerError("the MCP server 's' has ended")
 
     assert run(respond) == ToolOutput(content=(TextBlock(text="the MCP server 's' has ended"),), is_error=True)
@@ -125,15 +124,15 @@ def test_a_server_that_fails_is_an_error_result() -> None:
     ids=["embedded", "named", "two"],
 )
 def test_the_one_resource_that_came_is_known_by_its_address(content: tuple[Block, ...], facts: Facts | None) -> None:
-    async def respond(call: Call) -> Called:
-        return Called(content=content, is_error=False)
+    async def respond(call: Call) -> CallResult:
+        return CallResult(content=content, is_error=False)
 
     assert run(respond).facts == facts
 
 
 def test_nothing_is_a_result_too() -> None:
-    async def respond(call: Call) -> Called:
-        return Called(content=(), is_error=False)
+    async def respond(call: Call) -> CallResult:
+        return CallResult(content=(), is_error=False)
 
     assert run(respond).content == (TextBlock(text=""),)
 
@@ -141,7 +140,7 @@ def test_nothing_is_a_result_too() -> None:
 def test_a_form_is_asked_field_by_field() -> None:
     person = Person("Ada", "36")
 
-    assert filled(FORM, person) == Filled(action="accept", values={"name": "Ada", "age": 36})
+    assert filled(FORM, person) == FormAnswer(action="accept", values={"name": "Ada", "age": 36})
     assert [question.text for question in person.asked] == [
         "s: Who are you?\nname",
         "age (a number) (may be left empty)",
@@ -151,16 +150,16 @@ def test_a_form_is_asked_field_by_field() -> None:
 @pytest.mark.parametrize(
     ("answers", "came"),
     [
-        (("Ada", ""), Filled(action="accept", values={"name": "Ada"})),
-        (("Ada", "old", "36"), Filled(action="accept", values={"name": "Ada", "age": 36})),
-        (("Ada", "a", "b", "c"), Filled(action="accept", values={"name": "Ada"})),
-        (("", "", ""), Filled(action="decline")),
-        ((None,), Filled(action="decline")),
-        (("Ada", None), Filled(action="decline")),
+        (("Ada", ""), FormAnswer(action="accept", values={"name": "Ada"})),
+        (("Ada", "old", "36"), FormAnswer(action="accept", values={"name": "Ada", "age": 36})),
+        (("Ada", "a", "b", "c"), FormAnswer(action="accept", values={"name": "Ada"})),
+        (("", "", ""), FormAnswer(action="decline")),
+        ((None,), FormAnswer(action="decline")),
+        (("Ada", None), FormAnswer(action="decline")),
     ],
 )
 def test_what_does_not_fit_is_asked_for_again_and_a_person_may_decline(
-    answers: tuple[object, ...], came: Filled
+    answers: tuple[object, ...], came: FormAnswer
 ) -> None:
     person = Person(*answers)
 
@@ -169,7 +168,7 @@ def test_what_does_not_fit_is_asked_for_again_and_a_person_may_decline(
 
 
 def test_where_nobody_can_be_asked_the_server_is_told_that_nobody_chose() -> None:
-    assert filled(FORM, NobodyToAsk()) == Filled(action="cancel")
+    assert filled(FORM, NobodyToAsk()) == FormAnswer(action="cancel")
 
 
 @pytest.mark.parametrize(("answer", "action"), [(True, "accept"), (False, "decline"), (None, "decline")])
@@ -183,9 +182,9 @@ def test_a_form_without_fields_asks_whether_to_go_on(answer: object, action: str
 
 def test_an_address_is_shown_and_declined() -> None:
     said: list[str] = []
-    page = Page(server="s", message="Sign in", url="https://example.com")
+    page = UrlRequest(server="s", message="Sign in", url="https://example.com")
 
-    assert filled(page, Person(), said) == Filled(action="decline")
+    assert filled(page, Person(), said) == FormAnswer(action="decline")
     assert said == [
         "the MCP server 's' asks you to open https://example.com (Sign in); jp declines: open it and ask again"
     ]

@@ -1,1 +1,0 @@
-"""The `file` scheme: files, directories and globs."""

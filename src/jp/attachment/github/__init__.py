@@ -1,1 +1,0 @@
-"""The `gh` scheme: pull requests and issues."""

@@ -1,1 +1,0 @@
-"""The schemes `http` and `https`: pages of the web."""

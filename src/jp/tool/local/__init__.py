@@ -1,1 +1,0 @@
-"""Tools that are programs: those that the configuration declares, and the shell."""

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "jp"
 
-REWRITTEN = ("cli/config", "compaction", "config", "context", "turn")
+REWRITTEN = ("cli/config", "compaction", "config", "context", "provider", "turn")
 """Packages below `src/jp` whose docstrings and comments are held to the list."""
 
 BANNED = re.compile(

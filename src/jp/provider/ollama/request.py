@@ -486,6 +486,3 @@ def _canonical(value: object) -> bytes:
 def _sent(message: JsonObject) -> SentMessage:
     fields = {name: value for name, value in message.items() if name != "role"}
     return SentMessage((_canonical(message["role"]), _canonical(fields)))
-
-
-"""Where Ollama itself runs models."""

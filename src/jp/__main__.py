@@ -81,9 +81,9 @@ def _answer(words: list[str]) -> int:
 
 
 def _become_utf_8() -> None:
-    """Start anew with UTF-8 for the names of files, where the locale has another encoding: jp stores names as UTF-8.
+    """Restart with UTF-8 for the names of files if the locale has another encoding: jp stores names as UTF-8.
 
-    Where that is not possible nothing happens.
+    It does nothing if that is not possible.
     """
     if sys.flags.utf8_mode or not sys.executable:
         return

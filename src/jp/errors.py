@@ -1,7 +1,7 @@
-"""What can go wrong, in words for a person: a fact, a hint, an exit code.
+"""Errors with a message for users, a hint, and an exit code.
 
-Low layers raise; only `cli` prints and exits. A concrete error lives next to its subject and derives from one of
-the classes here, each of which stands for one exit code (the table in `docs/exit-codes.md`).
+Low layers raise; only `cli` prints and exits. A concrete error is defined next to its subject and derives from one of
+the classes here, one for each exit code (the table in `docs/exit-codes.md`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class ExitCode(IntEnum):
 
 
 class JpError(Exception):
-    """Something that a person can be told about in one line.
+    """An error that a user is told about in one line.
 
-    `hint` is the sentence or command that mends it, empty where there is none.
+    `hint` says how to fix it, empty if that is unknown.
     """
 
     exit_code: ExitCode = ExitCode.FAILURE
@@ -54,7 +54,7 @@ class UsageError(JpError):
 
 
 class ConfigurationError(JpError):
-    """A configuration value, file or trust decision stands in the way."""
+    """A configuration value, a file or a missing trust decision prevents the command."""
 
     exit_code = ExitCode.CONFIGURATION
 

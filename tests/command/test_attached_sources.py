@@ -191,7 +191,7 @@ def test_what_a_command_answers_is_no_failure(tmp_path: Path) -> None:
     result = run_jp("query", "-a", "cmd:sh -c 'exit 3'", "one", cwd=tmp_path)
 
     assert (result.code, result.stdout) == (0, "You said: one\n")
-    assert result.stderr == "note: \"sh -c 'exit 3'\" ended with exit code 3; what it printed is attached\n"
+    assert result.stderr == "note: \"sh -c 'exit 3'\" ended with exit code 3; its output is attached\n"
 
 
 def test_a_command_does_not_read_what_is_piped(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def root(prepared: Path, tmp_path: Path) -> Path:
     ("arguments", "environment", "code", "said"),
     [
         (["--model", "opnai/gpt-5"], {}, 3, "did you mean 'openai'"),
-        ([*ANTHROPIC], {"ANTHROPIC_API_KEY": "sk-a\nX-Evil: 1"}, 3, "characters that no key has"),
+        ([*ANTHROPIC], {"ANTHROPIC_API_KEY": "sk-a\nX-Evil: 1"}, 3, "characters that are not valid in a key"),
         ([*ANTHROPIC, "-c", f"{BASE_URL}=http://localhost:65536"], {}, 3, "expects an address"),
         ([*ANTHROPIC, "-c", f"{BASE_URL}=file:///etc/passwd"], {}, 3, "such as"),
         (["-c", "assistant.request.max_retries=many"], {}, 3, "max_retries = 1"),

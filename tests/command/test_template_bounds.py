@@ -49,9 +49,9 @@ def test_a_deadline_ends_a_template(tmp_path: Path, template: str) -> None:
 
 HASTY = """
 from jp.__main__ import main
-from jp.process import apart
+from jp.process import worker
 
-apart.COMPUTING_SECS = 0.2
+worker.COMPUTING_SECS = 0.2
 main()
 """
 

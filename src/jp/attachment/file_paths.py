@@ -266,7 +266,7 @@ class PathPattern:
     """A glob that is matched name by name, so that a walk skips directories in which nothing can match."""
 
     def __init__(self, segments: Iterable[str]) -> None:
-        """`segments` are percent-encoded."""
+        """Create a pattern from percent-encoded `segments`."""
         self._segments = tuple(None if segment == ANY_DEPTH else _name(segment) for segment in segments)
         self.start: States = self._closed({0})
 

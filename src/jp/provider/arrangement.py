@@ -30,7 +30,7 @@ from jp.conversation.thread import (
 _LONGEST_NAME = 128
 
 NOT_SHOWN = "[Earlier messages are not shown.]"
-"""What a conversation that begins with the assistant begins with, for providers who want the user to speak first."""
+"""First message of a conversation that begins with the assistant, for providers that require the user first."""
 
 
 class Called(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,17 +58,17 @@ def thought(text: str) -> str:
 
 
 def arguments_of(call: ToolCall) -> dict[str, object]:
-    """A call's arguments; what the model sent in place of an object is told as one."""
+    """Return a call's arguments; a value that is not an object is wrapped in one."""
     return call.arguments if isinstance(call.arguments, dict) else {"invalid_json": call.arguments}
 
 
 def request_of(event: UserText | UserResource) -> tuple[str, int]:
-    """Which request of the user an event belongs to."""
+    """Return the request of the user that an event belongs to."""
     return event.origin, event.turn
 
 
 def newest_request(events: Sequence[ViewEvent]) -> tuple[str, int]:
-    """The request that is to be answered. What jp says on the user's behalf is none."""
+    """Return the request to be answered; messages of jp on the user's behalf do not count."""
     for event in reversed(events):
         if isinstance(event, UserResource) or (isinstance(event, UserText) and not event.synthetic):
             return request_of(event)
@@ -76,15 +76,15 @@ def newest_request(events: Sequence[ViewEvent]) -> tuple[str, int]:
 
 
 def plain_id(call_id: str, number: int = 1) -> str:
-    """An id of the characters that every provider takes: ASCII letters, digits, `_` and `-`.
+    """Return an id of characters that every provider accepts: ASCII letters, digits, `_` and `-`.
 
-    A `number` of more than 1 says that as many calls before it had this id, less one.
+    A `number` greater than 1 means that `number - 1` earlier calls had this id.
     """
     return (_plain(call_id) or "call") + ("" if number == 1 else f"_{number}")
 
 
 def plain_name(name: str) -> str:
-    """A tool's name that every provider takes, of whatever name a log holds: such a tool need not be there any more."""
+    """Return a tool name that every provider accepts, for any name in a log: such a tool may no longer exist."""
     plain = _plain(name) or "tool"
     return (plain if plain[0].isalpha() or plain[0] == "_" else f"_{plain}")[:_LONGEST_NAME]
 

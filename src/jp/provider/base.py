@@ -102,11 +102,11 @@ Part = (
 
 
 Framing = Literal["sse", "ndjson", "json"]
-"""How a response is cut into events; `json` is one event that is the whole body."""
+"""Format that splits a response into events; `json` is one event with the whole body."""
 
 
 class Unfit(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a request is not sent: it cannot fit. `hint` says how it would."""
+    """The reason why a request that cannot fit is not sent; `hint` says how it would fit."""
 
     message: str
     hint: str
@@ -151,14 +151,18 @@ class Sections(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes over the wire, without credentials.
+    """A request on the wire, without credentials.
 
-    `path` is appended to the account's base URL. `model` is whom it asks, `framing` how the answer comes. `headers` are
-    the adapter's own (versions, betas). `left_out` are sentences about parameters that the model is not sent, or in
-    another form, because it does not take them. `unfit` is there where the request is certain not to fit the model's
-    window: it can be looked at, and is not sent. `probe` is a body that asks for next to nothing, as a whole: a server
-    that ends a stream before its first event may answer that with the reason. `prefix_bound` are the
-    models whose reasoning is taken back only where nothing before it has changed since they produced it.
+    Attributes:
+        path: appended to the account's base URL.
+        model: the requested model.
+        framing: the format of the response.
+        headers: the adapter's own headers (versions, betas).
+        left_out: notes about parameters that are not sent, or in another form, because the model does not accept them.
+        unfit: set if the request certainly does not fit the model's window: it can be inspected, and is not sent.
+        probe: a body that requests next to nothing, not streamed: a server that ends a stream before its first event
+            may respond to it with the reason.
+        prefix_bound: models whose reasoning is accepted only if nothing before it has changed since they produced it.
     """
 
     path: str
@@ -174,12 +178,12 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a model. None means unknown; prices are USD for a million tokens.
+    """Facts about a model. None means unknown; prices are USD for a million tokens.
 
-    Entries that a provider keeps for an hour cost `cache_write_long_price`. A request whose prompt has more than
-    `long_prompt` tokens, cached ones included, costs `long_prompt_factor` times as much in every class; the output
-    `long_prompt_output_factor` times as much, where that is another factor. `shutdown` is the day (YYYY-MM-DD) from
-    which the provider does not answer for the model any more, `successor` the model that it names instead.
+    Cache entries that a provider keeps for an hour cost `cache_write_long_price`. A request whose prompt has more than
+    `long_prompt` tokens, including cached ones, costs `long_prompt_factor` times as much in every class; the output
+    `long_prompt_output_factor` times as much, if that factor is set. `shutdown` is the day (YYYY-MM-DD) from which the
+    provider does not respond for the model, `successor` the model that it names instead.
     """
 
     provider: str
@@ -215,18 +219,18 @@ class Provider(Protocol):
         ...
 
     def render(self, thread: Thread) -> WireRequest:
-        """The request for `thread`. Pure: the same thread gives the same bytes in canonical JSON.
+        """Return the request for `thread`. Pure: the same thread gives the same bytes in canonical JSON.
 
         Raises:
-            ConfigurationError: a parameter is one that this provider cannot be sent.
-            ProviderError: a new attachment is of a type that it does not take, of kind `unsupported`.
+            ConfigurationError: the provider does not accept a parameter.
+            ProviderError: a new attachment has a type that it does not accept (kind `unsupported`).
         """
         ...
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """The origins of the reasoning in `thread` that an error of kind `rejected_reasoning` is about. Pure.
+        """Return the origins of the reasoning in `thread` that an error of kind `rejected_reasoning` is about. Pure.
 
-        Empty where the error does not say.
+        Empty if the error does not say.
         """
         ...
 
@@ -254,7 +258,7 @@ class ResponseDecoder(Protocol):
         ...
 
     def close(self) -> Sequence[Part]:
-        """The stream has ended: what the events so far come to, `Finished` included where they are a whole answer."""
+        """Return the remaining parts at the end of the stream, with `Finished` if the answer is complete."""
         ...
 
 
@@ -271,23 +275,26 @@ __all__ = [
 
 
 Level = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
-"""How much a model is asked to think, in the words of the vendors, least first."""
+"""Levels of reasoning in the words of the vendors, least first."""
 
 
 class Abilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model family can do.
+    """Abilities of a model family.
 
-    `thinking` is how much of it is asked for: by the model itself with an effort as a hint (`adaptive`), by a number
-    of tokens (`budget`), by one of its `levels`, or never (`none`). `thinking_off` is how it is turned off;
-    `between_tools` and `never` leave some of it. `levels` are those that it knows, least first. `budgets` tells whether
-    a number of tokens is accepted as well, `least_budget` and `most_budget` bound it. `forced_tools` and `sampling`
-    tell whether a choice of tool and a temperature are accepted at all, `sampling_while_thinking` whether they go
-    together with thinking,
-    `bound_thinking` whether reasoning is taken back only behind the prefix that it was produced behind, `reads` the
-    other models of the provider whose reasoning it takes, `structured` whether an answer can be held to a schema,
-    `structured_with_tools` whether beside tools as well. `images`, `documents` (PDF) and `recordings` (audio and video)
-    are what can be attached besides text, `media_in_results` whether these may stand in a tool's result. `streams` is
-    false for a model that only answers as a whole.
+    Attributes:
+        thinking: the control of reasoning: an effort as a hint (`adaptive`), a number of tokens (`budget`), one of the
+            `levels`, or none (`none`).
+        thinking_off: the way to turn reasoning off; `between_tools` and `never` do not turn all of it off.
+        levels: the supported levels, least first.
+        budgets: whether a number of tokens is accepted as well, within `least_budget` and `most_budget`.
+        forced_tools: whether a tool choice is accepted.
+        sampling: whether a temperature is accepted, `sampling_while_thinking` also with reasoning.
+        bound_thinking: whether reasoning is accepted only after the prefix that it was produced after.
+        reads: other models of the provider whose reasoning is accepted.
+        structured: whether the API can enforce a schema, `structured_with_tools` also with tools.
+        images: whether images can be attached; `documents` (PDF) and `recordings` (audio and video) likewise.
+        media_in_results: whether these are accepted in a tool result.
+        streams: false for a model whose responses are not streamed.
     """
 
     thinking: Literal["none", "adaptive", "budget", "levels"] = "adaptive"

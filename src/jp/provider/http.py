@@ -27,10 +27,10 @@ _WIRE_BYTES_PER_CONTENT_BYTE = 64
 the content."""
 
 _SECONDS_FOR_A_WHOLE_ANSWER = 1800.0
-"""What comes as a whole comes when it is complete: until then there is no byte to wait for."""
+"""First-byte timeout of a response that is not streamed: no byte arrives before it is complete."""
 
 _BROKEN: frozenset[ErrorKind] = frozenset({"cut", "timeout"})
-"""How a connection ends that was not closed."""
+"""Errors of a connection that was not closed in order."""
 
 _ACCEPT: dict[Framing, str] = {
     "sse": "text/event-stream",
@@ -42,13 +42,13 @@ _REFUSED: dict[Framing, tuple[str, ...]] = {
     "ndjson": ("text/html",),
     "json": ("text/html",),
 }
-"""What no answer comes as: a proxy's page, or a single object where events were asked for."""
+"""Content types that are not an answer: a proxy's page, or a single object instead of events."""
 
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key", "x-amz-security-token"})
 
 
 class Adapter(Protocol):
-    """What a vendor's folder gives: two pure translations and the names of things."""
+    """A vendor's adapter: two pure translations and the names of things."""
 
     @property
     def id(self) -> str:
@@ -61,42 +61,46 @@ class Adapter(Protocol):
         ...
 
     def render(self, thread: Thread) -> WireRequest:
-        """The request for `thread`."""
+        """Return the request for `thread`."""
         ...
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """The origins of the reasoning that `error` is about, none where it does not say."""
+        """Return the origins of the reasoning that `error` is about, none if it does not say."""
         ...
 
     def decoder(self, request: WireRequest) -> ResponseDecoder:
-        """What reads the response to `request`."""
+        """Return the decoder of the response to `request`."""
         ...
 
 
 class Signer(Protocol):
-    """Who makes of a request one that a cloud accepts, where that takes more than a key in a header."""
+    """A signer of requests, for clouds that need more than a key in a header."""
 
     async def sign(self, request: WireRequest) -> HttpRequest:
-        """What goes over the wire for `request`, with its credentials.
+        """Return the HTTP request for `request`, with its credentials.
 
         Raises:
-            ConfigurationError: what the cloud has to know is not set.
-            ProviderError: there are no credentials, or they cannot be had now.
+            ConfigurationError: a setting of the cloud is missing.
+            ProviderError: there are no credentials, or they are not available now.
         """
         ...
 
     def frames(self, headers: Mapping[str, str]) -> Frames | None:
-        """What cuts a response with such headers into events; None where it is framed as the adapter expects."""
+        """Return the splitter of a response with such headers; None if it has the adapter's framing."""
         ...
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """Where requests go and who pays. `base_url_setting` and `key_variable` are what a user changes.
+    """The URL and credentials of requests. `base_url_setting` and `key_variable` are the ones that a user changes.
 
-    `key_hint` is what mends it where the provider does not accept the key, `reach_hint` where nobody answers at the
-    address; `hints` mend other errors, by their kind. A server that `needs_key` is sent nothing without one. `headers`
-    are the user's own. `key_header` carries the key, with what stands before it. `reply_hints` are words of an error
-    and the hint for it.
+    Attributes:
+        key_hint: the hint for a rejected key.
+        reach_hint: the hint for a server that cannot be reached.
+        hints: hints for other errors, by their kind.
+        needs_key: whether nothing is sent without a key.
+        headers: headers of the user's configuration.
+        key_header: the header of the key, and the prefix of its value.
+        reply_hints: words of an error, and the hint for it.
     """
 
     base_url: str
@@ -119,20 +123,20 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def joined(base_url: str, path: str) -> str:
-    """The address of a path. The version of an API may stand at the end of the one, or at the start of the other."""
+    """Return the URL of a path; the API's version may be at the end of the one or at the start of the other."""
     base = base_url.rstrip("/")
     version, _, rest = path.removeprefix("/").partition("/")
     return f"{base}/{rest}" if rest and base.endswith(f"/{version}") else base + path
 
 
 def secrets_of(request: HttpRequest) -> tuple[str, ...]:
-    """What no message may show: the values of the headers that carry credentials, with and without their scheme."""
+    """Return the values of the headers that carry credentials, with and without their scheme, to redact messages."""
     values = [value for name, value in request.headers if name.lower() in _SECRET_HEADERS]
     return tuple(secret for value in values for secret in (value, value.rpartition(" ")[2]))
 
 
 class _Break:
-    """Keeps the `error` of a connection that broke: an answer that had said why it ends is complete all the same."""
+    """A context that stores the `error` of a broken connection: an answer with a finish reason is still complete."""
 
     error: ProviderError | None = None
 
@@ -170,15 +174,15 @@ class HttpProvider:
         return self._adapter.renderer
 
     def render(self, thread: Thread) -> WireRequest:
-        """The request for `thread`.
+        """Return the request for `thread`.
 
         Raises:
-            ProviderError: the thread holds what the provider cannot be sent.
+            ProviderError: the thread has content that the provider does not accept.
         """
         return self._adapter.render(thread)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """The origins of the reasoning that an error is about, none where it does not say."""
+        """Return the origins of the reasoning that an error is about, none if it does not say."""
         return self._adapter.locate_rejected(thread, error)
 
     async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
@@ -204,7 +208,7 @@ class HttpProvider:
             raise broken.error or await self._incomplete(request, has_begun=reader is not None and reader.begun)
 
     def _reader(self, request: WireRequest, response: HttpResponse) -> Reader:
-        """What reads the response. It is imported while the provider thinks."""
+        """Return the reader of the response, imported while the provider thinks."""
         from jp.provider.reader import Reader
 
         frames = None if self._signer is None else self._signer.frames(response.headers)
@@ -212,7 +216,7 @@ class HttpProvider:
         return Reader(decoder, request.framing, max_bytes=self._limits.max_response_bytes, frames=frames)
 
     async def _incomplete(self, request: WireRequest, *, has_begun: bool) -> ProviderError:
-        """Why a stream ended in order and is no answer."""
+        """Return the error for a stream that ended in order without an answer."""
         if request.probe is not None and not has_begun:
             await self._probe(request, request.probe)
         return ProviderError(f"{self.id} ended the answer before it was complete", kind="cut")
@@ -234,7 +238,7 @@ class HttpProvider:
 
     @asynccontextmanager
     async def _exchange(self, request: WireRequest) -> AsyncGenerator[HttpResponse, None]:
-        """The response to `request`, where it is what was asked for."""
+        """Yield the response to `request` if it is of the expected kind."""
         sent = self._http_request(request) if self._signer is None else await self._signer.sign(request)
         try:
             async with post(sent, self._wire_limits(request.framing)) as response:

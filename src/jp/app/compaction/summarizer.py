@@ -203,9 +203,9 @@ def error_kind_of(error: JpError) -> ErrorKind:
 
 
 def summary_thread(model: str, request: SummaryRequest, instructions: str) -> Thread:
-    """One question to a model, without secrets. `instructions` are the user's, besides what every summary has to hold.
+    """Return one question to a model, without secrets. `instructions` are the user's, besides those of every summary.
 
-    The prompt is without any already, as far as it is made of a record: a line of it would be shortened in the end.
+    The parts of the prompt that come from a record have none already: a line of it would be shortened in the end.
     """
     asked = request.prompt
     if instructions:

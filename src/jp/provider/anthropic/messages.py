@@ -41,7 +41,7 @@ from jp.provider.showing import (
 )
 
 _MOST_OPTIONAL, _MOST_UNIONS = 24, 16
-"""How many properties that may be missing, and how many values of several kinds, the API accepts."""
+"""Most optional properties and most values of several kinds that the API accepts."""
 
 _FORMATS = frozenset({
     *("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"),
@@ -49,7 +49,7 @@ _FORMATS = frozenset({
 
 
 def _holds(name: str, keyword: str, value: object) -> bool:
-    """Some formats of strings, and whether a list may be empty."""
+    """Return whether the grammar takes a keyword: some formats of strings, and whether a list may be empty."""
     return (name == "string" and keyword == "format" and value in _FORMATS) or (
         name == "array" and keyword == "minItems" and value in (0, 1)
     )
@@ -59,7 +59,7 @@ _DIALECT = Dialect(holds=_holds)
 
 
 def answer_format(schema: JsonObject, model: Model) -> JsonObject | None:
-    """What `output_config.format` has to be, None where model or grammar know no such answer."""
+    """Return `output_config.format`, None if the model or the grammar does not support the schema."""
     if not model.abilities.structured:
         return None
     strict = strict_schema(schema)
@@ -67,7 +67,7 @@ def answer_format(schema: JsonObject, model: Model) -> JsonObject | None:
 
 
 def strict_schema(schema: JsonObject) -> JsonObject | None:
-    """`schema` in the grammar, None where that cannot hold it. Answers that are no objects are wrapped in one."""
+    """Return `schema` in the grammar, wrapped if it is not of an object; None if the grammar cannot express it."""
     grammar = Grammar(schema, _DIALECT)
     try:
         strict = grammar.root()
@@ -83,7 +83,7 @@ _LONGEST_TITLE = 500
 
 
 def text_block(text: str) -> JsonObject:
-    """A text block. The API refuses one without visible text: so must the caller."""
+    """Return a text block; the caller must not pass a text without visible characters, which the API rejects."""
     return {"type": "text", "text": text}
 
 
@@ -99,7 +99,7 @@ def _block(shown: Shown) -> JsonObject:
 
 
 def _context(resource: Resource) -> JsonObject:
-    """What a citation and `refresh_resource` need: the title, and the URI where that is another."""
+    """Return the context for citations and `refresh_resource`: the title, and the URI if it differs."""
     title = title_of(resource)[:_LONGEST_TITLE]
     lines = [] if title == resource.uri else [f"uri: {resource.uri}"]
     if resource.description:
@@ -108,13 +108,13 @@ def _context(resource: Resource) -> JsonObject:
 
 
 def attachment_blocks(resource: Resource, *, is_new: bool) -> list[JsonObject]:
-    """A resource that the user attached. `formatted` wins over the content.
+    """Return the blocks of a resource that the user attached; `formatted` is used before the content.
 
-    `is_new` says that it was attached by the request that is to be answered. What was attached before is in the log
-    for good, perhaps for another provider: where the API does not take it, a note stands for it.
+    `is_new` means that it belongs to the request to be answered. An earlier attachment stays in the log, perhaps for
+    another provider: if the API does not accept it, a note replaces it.
 
     Raises:
-        ProviderError: it is new and the API takes no content of that type, of kind `unsupported`.
+        ProviderError: it is new and the API does not accept its type (kind `unsupported`).
     """
     shown = shown_of(resource)
     if not shown.strip():
@@ -134,7 +134,7 @@ def attachment_blocks(resource: Resource, *, is_new: bool) -> list[JsonObject]:
 
 
 def result_content(content: Sequence[Block], *, is_error: bool) -> list[JsonObject]:
-    """The content of a tool's result, possibly none. The API wants an error explained, and in words only."""
+    """Return the content of a tool result, possibly none. The API requires an explanation of an error, only in text."""
     return [_block(shown) for shown in result(content, takes=_TAKEN, is_error=is_error)]
 
 
@@ -239,7 +239,7 @@ class Builder:
         return Messages(messages=self._messages, asked=self._asked, last_resource=self._last_resource)
 
     def _rules(self, request: UserText) -> tuple[str, ...]:
-        """What has to be said of the answer's schema in words: wherever the request stands, as it was asked."""
+        """Return the instruction about the answer's schema, at every position of the request, as it was asked."""
         if request.schema is None:
             return ()
 
@@ -321,10 +321,10 @@ _Blocks = Sequence[JsonObject]
 
 
 def _sides(messages: Sequence[JsonObject]) -> list[tuple[str, list[JsonObject]]]:
-    """The messages as the API counts them in its errors.
+    """Return the messages as the API counts them in its errors.
 
-    An answer goes on after the results of its tools, so it spans the messages that carry them, and its blocks are
-    counted through all of these.
+    An answer continues after the results of its tools, so it spans the messages with these, and its blocks are counted
+    through all of them.
     """
     sides: list[tuple[str, list[JsonObject]]] = []
     for message in messages:
@@ -341,7 +341,7 @@ def _is_thinking(block: JsonObject) -> bool:
 
 
 def _thoughts_at(counted: Sequence[_Blocks], number: int, index: int) -> list[JsonObject]:
-    """The block at a place where it is a thought, else all thoughts beside it."""
+    """Return the block at a position if it is a thought, else all thoughts beside it."""
     blocks = counted[number] if number < len(counted) else ()
     if index < len(blocks) and _is_thinking(blocks[index]):
         return [blocks[index]]
@@ -349,9 +349,10 @@ def _thoughts_at(counted: Sequence[_Blocks], number: int, index: int) -> list[Js
 
 
 def locate(request: WireRequest, thread: Thread, message: str, *, provider: str) -> tuple[str, ...]:
-    """The origins of the thoughts in `thread` that an error's `message` points at, none where it points nowhere.
+    """Return the origins of the thoughts that an error's `message` refers to, none if it names no position.
 
-    Of the newest answer all thoughts are meant: the API wants them as one whole. `request` is what was sent.
+    In the newest answer, all thoughts are meant: the API requires them unchanged as a whole. `request` is the one that
+    was sent.
     """
     place = _PLACE.search(message)
     if place is None:

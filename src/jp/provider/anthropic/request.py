@@ -28,7 +28,7 @@ from jp.provider.models import model_for
 from jp.provider.parameters import SHARES, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
-"""What lets a request say that thoughts whose signature no longer fits are to be dropped."""
+"""Beta header that lets a request ask to drop thoughts whose signature no longer fits."""
 
 _LEAST_BUDGET = 1024
 
@@ -69,7 +69,7 @@ def _ceiling(max_tokens: int) -> int:
 
 
 def _budget(parameters: Parameters, max_tokens: int) -> Thinking:
-    """A number of tokens below the longest output, so that an answer fits behind the thoughts."""
+    """Return a number of tokens below the output limit, so that an answer fits after the thoughts."""
     ceiling = _ceiling(max_tokens)
     if ceiling < _LEAST_BUDGET:
         return Thinking(wire={"type": "disabled"})
@@ -82,10 +82,10 @@ def _budget(parameters: Parameters, max_tokens: int) -> Thinking:
 
 
 def thinking_of(parameters: Parameters, model: Model, *, max_tokens: int, plain: bool) -> Thinking:
-    """How the model thinks about a request.
+    """Return the thinking settings of a request.
 
-    `plain` says that it must not, where that can be helped: a tool is forced, or the answer that it goes on with
-    did not begin with a thought, which the API demands of models with a budget.
+    `plain` turns thinking off if possible: a tool is forced, or the answer to be continued did not begin with a
+    thought, which the API requires of models with a budget.
     """
     abilities = model.abilities
     thinks = abilities.thinks_by_default if parameters.reasoning is None else True
@@ -132,13 +132,13 @@ def _changed_number(wanted: int, thinking: Thinking, name: str, max_tokens: int)
 
 
 _UNKNOWN_CLAUDE_OUTPUT = 32_000
-"""What every Claude since 4.1 can write; a model that is newer than the table can write more."""
+"""Output limit of every Claude since 4.1; a model newer than the table may have a higher one."""
 
 _UNKNOWN_OUTPUT = 8_192
-"""What other servers of this protocol commonly accept."""
+"""Output limit that other servers of this protocol commonly accept."""
 
 PROTECTED = frozenset({"model", "messages", "tools", "system", "stream", "cache_control"})
-"""What `other` cannot set: it would not be what the log says was sent."""
+"""Fields that `other` cannot set: the log would not say what was sent."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +150,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def longest_output(parameters: Parameters, model: Model) -> int:
-    """How many tokens the model may write: what is configured, or as many as it can."""
+    """Return the most tokens that the model may write: the configured number, or the model's limit."""
     if parameters.max_tokens is not None:
         return parameters.max_tokens
     known = model.details.max_output
@@ -160,7 +160,7 @@ def longest_output(parameters: Parameters, model: Model) -> int:
 
 
 def choice_of(parameters: Parameters, tools: Sequence[ToolDefinition], model: Model) -> Choice:
-    """The choice of tool. A name is one of `tools`."""
+    """Return the tool choice; a name is one of `tools`."""
     wanted = parameters.tool_choice
     if not tools or wanted == "auto":
         return Choice()
@@ -184,7 +184,7 @@ def _named(wanted: str, names: Sequence[str]) -> str:
 
 
 def takes_sampling(model: Model, thinking: Thinking) -> bool:
-    """Whether the API accepts temperature and the like: not while thinking, and not from 4.7 on."""
+    """Return whether the API accepts temperature and similar parameters: not while thinking, and not from 4.7 on."""
     return model.abilities.sampling and not thinking.is_active
 
 
@@ -259,7 +259,7 @@ def _tool(tool: ToolDefinition, model: Model) -> JsonObject:
 
 
 def _answers_a_thoughtless_call(messages: Sequence[Message]) -> bool:
-    """Whether the last answer called tools without having begun with a thought."""
+    """Return whether the last answer called tools without beginning with a thought."""
     answer = next((message for message in reversed(messages) if message.role == "assistant"), None)
     if answer is None:
         return False
@@ -305,7 +305,7 @@ def _mark(points: tuple[list[JsonObject], list[Place]], wires: list[JsonObject],
 
 
 class Growth:
-    """What is known of the request before this one, for a thread that grows."""
+    """State of the previous request, for a thread that grows."""
 
     def __init__(self) -> None:
         self.messages = GrowingMessages[Builder]()

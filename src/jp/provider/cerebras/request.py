@@ -20,7 +20,7 @@ _QUIRKS = Quirks(max_tokens_name="max_completion_tokens", return_reasoning="reas
 """The count of tokens comes unasked."""
 
 _ASSUMED_OUTPUT = 32_000
-"""What a number of tokens is a share of, where neither the longest output nor the model is known."""
+"""Output limit that a number of tokens is a share of, if neither the limit nor the model is known."""
 
 
 class CerebrasAdapter(ChatAdapter):
@@ -31,7 +31,7 @@ class CerebrasAdapter(ChatAdapter):
         super().__init__(self._cerebras)
 
     def render(self, thread: Thread) -> WireRequest:
-        """The request for `thread`."""
+        """Return the request for `thread`."""
         model, parameters = model_for(PROVIDER, thread), thread.parameters
         wanted = asked(parameters, model)
         if parameters.top_k is not None:
@@ -40,9 +40,9 @@ class CerebrasAdapter(ChatAdapter):
 
 
 def asked(parameters: Parameters, model: Model) -> Asked:
-    """How the model is asked to reason, and what is left out.
+    """Return the reasoning settings, and notes about those that are not sent.
 
-    The format is always said: without it, some models leave their reasoning in the text.
+    The format is always sent: without it, some models write their reasoning into the text.
     """
     effort = _effort(parameters, model)
     fields: JsonObject = {} if model.abilities.thinking == "none" else {"reasoning_format": "parsed"}
@@ -52,7 +52,7 @@ def asked(parameters: Parameters, model: Model) -> Asked:
 
 
 def _effort(parameters: Parameters, model: Model) -> str | None:
-    """The effort on the wire, None where the model decides."""
+    """Return the effort on the wire, None if the model decides."""
     levels = model.abilities.levels
     if is_off(parameters):
         return next(iter(levels), None)

@@ -46,19 +46,19 @@ _LONGEST = 40
 """OpenAI's own server takes no more characters."""
 
 _CUT = 32
-"""How much is left of a longer one: a number may follow where ids repeat."""
+"""Length of a cut id, to which a number may be added if ids repeat."""
 
 _SHORT = 9
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def plain(call_id: str, number: int) -> str:
-    """An id that most servers take."""
+    """Return an id that most servers accept."""
     return plain_id(call_id if len(call_id) <= _LONGEST else call_id[:_CUT], number)
 
 
 def short(call_id: str, number: int) -> str:
-    """An id of nine letters and digits: the one that was given where it is such, else always the same for the same."""
+    """Return an id of nine letters and digits: the given one if it is such, else one derived from it."""
     if number == 1 and len(call_id) == _SHORT and call_id.isascii() and call_id.isalnum():
         return call_id
     from hashlib import sha256
@@ -72,7 +72,7 @@ def short(call_id: str, number: int) -> str:
 
 
 def wire_id(call_id: str, number: int, *, kind: CallIds) -> str:
-    """The id under which the `number`th call of an id goes back to a server."""
+    """Return the id under which the `number`th call with an id is sent back to a server."""
     match kind:
         case "any":
             return plain(call_id, number)
@@ -87,18 +87,24 @@ Structured = Literal["json_schema", "json_object_schema", "json_object", "none"]
 
 
 class Quirks(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server wants otherwise than others.
+    """Differences of a server from others.
 
-    `max_tokens_name` is what the longest output is called, `system_role` the role of the system prompt; with `user` it
-    stands in front of the first request. `return_reasoning` is how earlier reasoning goes back: under a field of this
-    name, as text between tags, or not at all. `structured` is how an answer is held to a schema, `strictness` what its
-    grammar takes. Without `tool_choice` the choice of tool is told in words. `images`, `documents` (PDF) and `media`
-    (audio and video) are what can be attached, where the model takes it as well. `stream_usage` asks for the count of
-    tokens. With `text_parts` a message of text is a list of parts as well: cache markers need that, and few servers
-    take it everywhere. `numbers_calls` gives earlier calls an index. `think_tags` looks for reasoning at the beginning
-    of the text. `call_ids` are of any form, or of nine letters and digits (`short`). Without `user_after_tool` an
-    answer stands between a tool's result and what the user says next. `probes` asks again for one token, as a whole,
-    where a stream ends before its first event: small servers begin it before they have looked at the request.
+    Attributes:
+        max_tokens_name: the field of the output limit.
+        system_role: the role of the system prompt; with `user` it is put before the first request.
+        return_reasoning: the form of earlier reasoning: a field of this name, text between tags, or none.
+        structured: the way to enforce a schema, `strictness` the limits of the server's grammar.
+        tool_choice: without it, the tool choice is described in words.
+        images: whether images can be attached if the model accepts them; `documents` (PDF) and `media` (audio and
+            video) likewise.
+        stream_usage: whether the token counts have to be requested.
+        text_parts: whether a text message is also a list of parts: cache markers need that, and few servers accept it.
+        numbers_calls: whether earlier calls get an index.
+        think_tags: whether the text may begin with reasoning in tags.
+        call_ids: any form, or nine letters and digits (`short`).
+        user_after_tool: without it, an assistant message separates a tool result from the user's next message.
+        probes: whether to request one token without streaming if a stream ends before its first event: small servers
+            start it before they have validated the request.
     """
 
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -120,10 +126,9 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom a request is for.
+    """The server of a request.
 
-    `provider` is the id under which it is known, and which its opaque metadata is kept with; `kind` says whose table
-    has its models.
+    `provider` is its id, which its opaque metadata is stored with; `kind` is the provider whose table has its models.
     """
 
     provider: str
@@ -132,7 +137,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def taken_media(quirks: Quirks, abilities: Abilities) -> frozenset[str]:
-    """The media types that can be shown besides text: those that server and model take."""
+    """Return the media types besides text that both the server and the model accept."""
     taken = quirks.media if abilities.recordings else frozenset[str]()
     if quirks.images and abilities.images:
         taken |= IMAGES
@@ -147,7 +152,7 @@ _BY_OBJECT = frozenset({"json_object_schema", "json_object"})
 
 
 def response_format(schema: JsonObject | None, model: Model, quirks: Quirks, *, has_tools: bool) -> JsonObject | None:
-    """What `response_format` has to be, None where words are all there is."""
+    """Return `response_format`, None if the schema is only described in words."""
     abilities = model.abilities
     if schema is None or not abilities.structured or (has_tools and not abilities.structured_with_tools):
         return None
@@ -162,15 +167,15 @@ def response_format(schema: JsonObject | None, model: Model, quirks: Quirks, *, 
 
 
 def strict_schema(wanted: JsonObject) -> JsonObject | None:
-    """The schema that an answer to a request with the `response_format` `wanted` is written to; None without one."""
+    """Return the strict schema of the answer to a request with the `response_format` `wanted`; None without one."""
     strict: JsonObject | None = wanted.get("json_schema", wanted).get("schema")
     return strict
 
 
 def rules(schema: JsonObject | None, model: Model, quirks: Quirks, *, has_tools: bool) -> tuple[str, ...]:
-    """What has to be said of the answer's schema in words, behind the request that it answers.
+    """Return the instruction about the answer's schema that follows the request.
 
-    What makes a grammar of a `json_object`'s schema shows the model nothing of it.
+    A server that makes a grammar of a `json_object`'s schema does not show it to the model.
     """
     if schema is None:
         return ()
@@ -183,16 +188,16 @@ _AUDIO = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/
 _NAMES = {"image": "images", "audio": "audio", "video": "video"}
 
 NO_OUTPUT = "The tool returned nothing."
-"""What stands for an empty result, which not every server takes."""
+"""Text in place of an empty result, which not every server accepts."""
 
 
 def text_part(text: str) -> JsonObject:
-    """A part of a message that is text."""
+    """Return a text part of a message."""
     return {"type": "text", "text": text}
 
 
 def part(shown: Shown) -> JsonObject:
-    """A part of a user's message."""
+    """Return a part of a user's message."""
     match shown:
         case Words(text=text):
             return text_part(text)
@@ -214,7 +219,7 @@ def _media_part(media: Media, media_type: str) -> JsonObject:
 
 
 def _types(takes: frozenset[str]) -> str:
-    """The media types that can be attached, in words."""
+    """Return the media types that can be attached, in words."""
     words = ["text"]
     if takes >= IMAGES:
         words.append("JPEG, PNG, GIF and WebP")
@@ -226,13 +231,13 @@ def _types(takes: frozenset[str]) -> str:
 
 
 def attachment_parts(resource: Resource, *, takes: frozenset[str], provider: str, is_new: bool) -> list[JsonObject]:
-    """A resource that the user attached.
+    """Return the parts of a resource that the user attached.
 
-    `is_new` says that it was attached by the request that is to be answered. What was attached before is in the log
-    for good, perhaps for another model: where this one does not take it, a note stands for it.
+    `is_new` means that it belongs to the request to be answered. An earlier attachment stays in the log, perhaps for
+    another model: if this one does not accept it, a note replaces it.
 
     Raises:
-        ProviderError: it is new and of a type that is not taken, of kind `unsupported`.
+        ProviderError: it is new and of a type that is not accepted (kind `unsupported`).
     """
     shown = attachment(resource, takes=takes)
     if shown is not None:
@@ -250,7 +255,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def result_of(answered: Answered, *, takes: frozenset[str]) -> Result:
-    """What a tool returned. An error says that it is one."""
+    """Return the content of a tool result; an error is marked as one."""
     lines: list[str] = []
     parts: list[JsonObject] = []
     for piece in result(answered.content, takes=takes, is_error=answered.is_error):
@@ -264,7 +269,7 @@ def result_of(answered: Answered, *, takes: frozenset[str]) -> Result:
 
 
 _HEARD = "Understood."
-"""What is said between a tool's result and the user where the two may not meet."""
+"""Assistant message between a tool result and the user, for servers that require one."""
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -294,7 +299,7 @@ class Message(msgspec.Struct, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing in it that a server would take: reasoning alone is no answer."""
+        """True if it has nothing that a server accepts: reasoning alone is not an answer."""
         return not (self.groups or self.texts or self.calls or self.call_id)
 
 
@@ -473,12 +478,12 @@ def growing_messages(server: Server) -> GrowingMessages[Builder]:
 
 
 def system_texts(thread: Thread) -> list[str]:
-    """The parts of the system prompt that say something."""
+    """Return the parts of the system prompt that are not empty."""
     return [part for part in thread.system if part.strip()]
 
 
 def wire_message(message: Message, server: Server) -> JsonObject:
-    """A message as it is sent."""
+    """Return a message as it is sent."""
     quirks = server.quirks
     match message.role:
         case "user":
@@ -509,7 +514,7 @@ def joined(texts: Sequence[str]) -> str:
 
 
 def _content(groups: Sequence[list[JsonObject]], *, as_parts: bool) -> str | list[JsonObject]:
-    """What a user says: as plain text where it is one, since not every server reads a list of parts."""
+    """Return the content of a user message: plain text if possible, since not every server reads a list of parts."""
     if as_parts:
         return [part for group in groups for part in group]
     parts: list[JsonObject] = []

@@ -27,7 +27,7 @@ from jp.provider.models import model_for
 from jp.provider.parameters import merged, sampling_of
 
 PROTECTED = frozenset({"model", "messages", "tools", "stream", "n", "response_format", "cache_control"})
-"""What `other` cannot set: it would not be what the log says was sent, or not be read as what it is."""
+"""Fields that `other` cannot set: the log would not say what was sent, or the response could not be read."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choice_of(parameters: Parameters, tools: Sequence[ToolDefinition], model: Model, quirks: Quirks) -> Choice:
-    """The choice of tool. A name is one of `tools`."""
+    """Return the tool choice; a name is one of `tools`."""
     wanted = parameters.tool_choice
     if not tools or wanted == "auto":
         return Choice()
@@ -59,7 +59,7 @@ def _plea(wanted: str, names: Sequence[str]) -> str:
 
 
 def tool(definition: ToolDefinition) -> JsonObject:
-    """A tool as it is offered."""
+    """Return the definition of a tool on the wire."""
     parameters = definition.parameters
     function: JsonObject = {"name": definition.name}
     if definition.description.strip():
@@ -125,11 +125,14 @@ _MARKER = "cache_control"
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What only the adapter of a server can say of a request.
+    """Settings of a request that only the adapter of a server has.
 
-    `fields` go into the body, `headers` beside it. `left_out` are sentences about parameters that are not sent as they
-    were set. `sampling` is false where no temperature may be sent. `marker` marks the places up to which a prompt
-    cache keeps its work, for servers that want to be told; they have to take text as parts.
+    Attributes:
+        fields: additional fields of the body.
+        headers: additional headers.
+        left_out: notes about parameters that are not sent as configured.
+        sampling: false if no temperature may be sent.
+        marker: the marker of cache breakpoints, for servers that need one and accept text as parts.
     """
 
     fields: JsonObject = {}
@@ -143,7 +146,7 @@ _NOTHING = Asked()
 
 
 class Growth:
-    """What is known of the request before this one, for a thread that grows."""
+    """State of the previous request, for a thread that grows."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -227,7 +230,7 @@ def _sent(message: JsonObject) -> SentMessage:
 
 
 def _pieces(message: JsonObject) -> Iterator[bytes]:
-    """A message's role, then what it is made of; text that is no list is read as one part."""
+    """Yield a message's role, then its parts; plain text is one part."""
     yield msgspec.json.encode(message["role"])
     for name, value in message.items():
         if name == "content":
@@ -257,7 +260,7 @@ class ChatAdapter:
         self._growth: Growth | None = None
 
     def render(self, thread: Thread) -> WireRequest:
-        """The request for `thread`."""
+        """Return the request for `thread`."""
         return self.render_for(thread, self._server, _NOTHING if self._asks is None else self._asks(thread))
 
     def render_for(self, thread: Thread, server: Server, asked: Asked) -> WireRequest:
@@ -267,11 +270,11 @@ class ChatAdapter:
         return render(thread, server, asked, self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """Nothing: what these servers say of places is not about the messages that they were sent."""
+        """Return nothing: positions in the errors of these servers are not those of the sent messages."""
         return ()
 
     def decoder(self, request: WireRequest) -> ResponseDecoder:
-        """What reads the response to `request`. It is not needed before there is one."""
+        """Return the decoder of the response to `request`, imported on use."""
         from jp.provider.chat.response import ChatDecoder
 
         return ChatDecoder.of(request, self._server)

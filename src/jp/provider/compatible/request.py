@@ -17,14 +17,14 @@ from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_le
 KIND = "openai-compatible"
 
 _LEVELS: tuple[Level, ...] = ("low", "medium", "high")
-"""What servers commonly know as `reasoning_effort`."""
+"""Levels that servers commonly accept as `reasoning_effort`."""
 
 _LONGEST_OUTPUT = 32_000
-"""What a number of tokens is a share of, where no longest output is set: that of an unknown model is unknown."""
+"""Output limit that a number of tokens is a share of, if none is set: that of an unknown model is unknown."""
 
 
 def create(settings: ServerConfig, provider: str) -> ChatAdapter:
-    """The adapter of a server that is known as `provider`."""
+    """Return the adapter of the server with the name `provider`."""
     quirks = Quirks(
         max_tokens_name=settings.max_tokens_name,
         system_role=settings.system_role,
@@ -42,7 +42,7 @@ def create(settings: ServerConfig, provider: str) -> ChatAdapter:
 
 
 def asked(thread: Thread, *, settings: ServerConfig, provider: str) -> Asked:
-    """How the model is asked to reason: as the server knows it, and only where that is set."""
+    """Return the reasoning settings in the server's format, if any are set."""
     parameters = thread.parameters
     kept = cache_not_sent(parameters.cache, "the server keeps what it wants")
     if parameters.reasoning in {None, "auto"}:

@@ -46,7 +46,7 @@ _RECORDINGS = frozenset({
     *("video/mp4", "video/mpeg", "video/quicktime", "video/x-msvideo", "video/x-flv", "video/webm", "video/3gpp"),
 })
 _IN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", PDF})
-"""What the API takes beside the words of a function's response."""
+"""Media types that the API accepts beside the text of a function's response."""
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def text_part(text: str) -> JsonObject:
-    """A part of text. The API refuses an empty one: so must the caller."""
+    """Return a text part; the caller must not pass an empty text, which the API rejects."""
     return {"text": text}
 
 
@@ -90,13 +90,13 @@ def _types(abilities: Abilities) -> str:
 
 
 def attachment_parts(resource: Resource, abilities: Abilities, *, provider: str, is_new: bool) -> list[JsonObject]:
-    """A resource that the user attached.
+    """Return the parts of a resource that the user attached.
 
-    `is_new` says that it was attached by the request that is to be answered. What was attached before is in the log
-    for good, perhaps for another provider: where the model does not take it, a note stands for it.
+    `is_new` means that it belongs to the request to be answered. An earlier attachment stays in the log, perhaps for
+    another provider: if the model does not accept it, a note replaces it.
 
     Raises:
-        ProviderError: it is new and the model takes no content of that type, of kind `unsupported`.
+        ProviderError: it is new and the model does not accept its type (kind `unsupported`).
     """
     shown = attachment(resource, takes=_taken(abilities))
     if shown is not None:
@@ -107,7 +107,7 @@ def attachment_parts(resource: Resource, abilities: Abilities, *, provider: str,
 
 
 def function_response(answered: Answered, abilities: Abilities) -> Response:
-    """The result of a call. The API wants the function's name again, and an object."""
+    """Return the result of a call. The API requires the function's name again, and an object."""
     taken = _taken(abilities) & _IN_RESULTS
     pieces = result(answered.content, takes=taken, is_error=answered.is_error)
     text = "\n".join(piece.text for piece in pieces if isinstance(piece, Words))
@@ -134,7 +134,7 @@ UNSIGNED = "skip_thought_signature_validator"
 """In place of the signature of a call that the model did not make, or not in this form: Gemini refuses one without."""
 
 _Speaker = Literal["user", "model", "results"]
-"""Who speaks in a content. Answers to calls have one to themselves: the API counts them against the calls before."""
+"""Role of a content. Tool results have a content of their own: the API counts them against the calls before."""
 
 
 class Content(msgspec.Struct, kw_only=True):
@@ -150,7 +150,7 @@ class Content(msgspec.Struct, kw_only=True):
 
 
 def signature_of(metadata: JsonObject | None) -> str | None:
-    """The signature in the metadata of a part, where it has one."""
+    """Return the signature in the metadata of a part, if there is one."""
     signature = (metadata or {}).get("signature")
     return signature if isinstance(signature, str) and signature else None
 
@@ -244,7 +244,7 @@ class Builder:
         return part if signature is None else {**part, "thoughtSignature": signature}
 
     def _rules(self, request: UserText) -> tuple[str, ...]:
-        """What has to be said of the answer's schema in words: wherever the request stands, as it was asked."""
+        """Return the instruction about the answer's schema, at every position of the request, as it was asked."""
         if request.schema is None or held_schema(request.schema, self._model, has_tools=self._has_tools) is not None:
             return ()
         from jp.provider.schemas import in_words
@@ -276,11 +276,11 @@ class Builder:
 
 
 _FUNCTION = re.compile(r"function call\s+`(?:\w+:)?([^`]+)`", re.IGNORECASE)
-"""How the API names the call whose signature it misses, with the namespace in which it keeps functions."""
+"""Pattern of the API's name for a call without its signature, with the namespace of functions."""
 
 
 def _current_turn(events: Sequence[ViewEvent]) -> Sequence[ViewEvent]:
-    """The events after what the user said last: the only ones whose signatures the API checks."""
+    """Return the events after the user's last message: the API checks the signatures of these only."""
     for position in range(len(events) - 1, -1, -1):
         if isinstance(events[position], (UserText, UserResource)):
             return events[position + 1 :]
@@ -288,10 +288,10 @@ def _current_turn(events: Sequence[ViewEvent]) -> Sequence[ViewEvent]:
 
 
 def locate(thread: Thread, message: str, *, provider: str) -> tuple[str, ...]:
-    """The origins of the events in `thread` whose signatures an error's `message` can be about.
+    """Return the origins of the events in `thread` whose signatures an error's `message` can be about.
 
-    Only the current turn is checked, and the API does not say which signature is corrupted; where it names a function,
-    the calls of that function are meant.
+    Only the current turn is checked, and the API does not say which signature is corrupted; if it names a function, the
+    calls of that function are meant.
     """
     signed = [
         event
@@ -327,7 +327,7 @@ def _declaration(tool: ToolDefinition) -> JsonObject:
 
 
 class Growth:
-    """What is known of the request before this one, for a thread that grows."""
+    """State of the previous request, for a thread that grows."""
 
     def __init__(self) -> None:
         self.contents = GrowingMessages[Builder]()

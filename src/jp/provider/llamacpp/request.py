@@ -21,7 +21,7 @@ _WORDS = frozenset({"auto", "none", "required"})
 """The choices of tool that the server knows."""
 
 _ASSUMED_OUTPUT = 16_384
-"""What a number of tokens is a share of, where no longest output is set."""
+"""Output limit that a number of tokens is a share of, if none is set."""
 
 
 class LlamacppAdapter(ChatAdapter):
@@ -34,10 +34,10 @@ class LlamacppAdapter(ChatAdapter):
         super().__init__(self._told)
 
     def render(self, thread: Thread) -> WireRequest:
-        """The request for `thread`.
+        """Return the request for `thread`.
 
-        A tool that is demanded by its name is named in words: the server takes an object for "auto", and to offer
-        nothing but that tool would change what its cache is about to find again.
+        A required tool is named in words: the server reads an object as "auto", and offering only that tool would
+        change the beginning of the prompt, which its cache has.
         """
         names_tool = bool(thread.tools) and thread.parameters.tool_choice not in _WORDS
         server = self._asked if names_tool else self._told
@@ -49,7 +49,7 @@ def _quirks(*, tool_choice: bool) -> Quirks:
 
 
 def asked(thread: Thread, reasoning_format: ReasoningFormat, *, names_tool: bool) -> Asked:
-    """How the model is asked to reason and to call, where that is set; else the server's own settings hold."""
+    """Return the settings of reasoning and tool choice if they are set; else the server's own apply."""
     parameters, model = thread.parameters, model_for(PROVIDER, thread)
     fields: JsonObject = {} if reasoning_format == "auto" else {"reasoning_format": reasoning_format}
     if names_tool:
@@ -61,7 +61,7 @@ def asked(thread: Thread, reasoning_format: ReasoningFormat, *, names_tool: bool
 
 
 def _template(parameters: Parameters, model: Model) -> JsonObject:
-    """What the model's template is told: whether to think, and by how much where it knows that."""
+    """Return the arguments of the model's template: whether to think, and how much if it supports that."""
     if parameters.reasoning is None:
         return {}
     if is_off(parameters):

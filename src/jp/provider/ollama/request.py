@@ -42,7 +42,7 @@ from jp.provider.schemas import in_words
 from jp.provider.showing import Media, Words, attachment, not_shown, not_taken, result, shown_of
 
 _REPEATED = re.compile(r"(.)\1{3,}", re.DOTALL)
-"""What a tokenizer may have one token for, however long it is."""
+"""Runs of characters that a tokenizer may have one token for, whatever their length."""
 
 _MARGIN = 2
 """No vocabulary that is in use takes fewer tokens for a text than the estimate divided by this."""
@@ -54,19 +54,19 @@ _SHORTEST = 1024
 """No model that is in use was made for fewer tokens than this: a shorter request was not cut, whatever is counted."""
 
 _BRIM = 1
-"""How far from the window a count is that fills it."""
+"""Distance from the window within which a count fills it."""
 
 _KEPT = 16
-"""How many tokens of the beginning a server keeps at most when it throws away half of a prompt, unless told."""
+"""Most tokens of the beginning that a server keeps by default when it drops half of a prompt."""
 
 _LOADED_NANOSECONDS = 1_000_000_000
 """A server that took longer than this to load the model has nothing of the prompt in its cache."""
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server counted: tokens, None where it does not say; and how long the model took to load.
+    """Counts of the server in tokens, None if missing, and the time that the model took to load.
 
-    `prompt` is not to be relied on as it is: some versions leave out what they had in their cache.
+    `prompt` is not reliable alone: some versions omit cached tokens.
     """
 
     prompt: int | None = None
@@ -76,19 +76,19 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether `prompt` certainly counts all that was read, cached or not."""
+        """True if `prompt` certainly counts all tokens, cached or not."""
         return self.cached is not None or self.load_nanoseconds >= _LOADED_NANOSECONDS
 
 
 def window_of(body: JsonObject) -> int | None:
-    """The window that a request asks for, None where it leaves that to the server."""
+    """Return the window that a request asks for, None if the server decides."""
     options: object = body.get("options")
     window = cast("JsonObject", options).get("num_ctx") if isinstance(options, dict) else None
     return window if isinstance(window, int) else None
 
 
 def hint(body: JsonObject, provider: str) -> str:
-    """How more of a conversation fits."""
+    """Return the hint on how to fit more of a conversation."""
     return (
         f"set `providers.llm.{provider}.context_window` higher than {window_of(body)}, as far as the model and the "
         "memory go, or send less: fewer attachments, or a new conversation with `jp query --new`"
@@ -96,7 +96,7 @@ def hint(body: JsonObject, provider: str) -> str:
 
 
 def unfit(body: JsonObject, provider: str) -> Unfit | None:
-    """Why a request need not be sent: it is certain not to fit. None where it may."""
+    """Return the reason why a request cannot fit, None if it may."""
     window = window_of(body)
     if window is None or (least := least_tokens(body, more_than=window)) <= window:
         return None
@@ -105,10 +105,10 @@ def unfit(body: JsonObject, provider: str) -> Unfit | None:
 
 
 def shortfall(body: JsonObject, counted: Counted) -> str:
-    """What the server's count says of how much it has read, empty where that may be all.
+    """Return a message if the server's count shows that it did not read the whole request, else an empty text.
 
-    Either it stopped at the brim; or it threw half away, as servers that make room do; or it read less than there
-    is in any case, where the count can be relied on.
+    The count is close to the window; or it is half of the prompt, as in servers that drop the other half; or, if it is
+    reliable, it is below the least tokens of the request.
     """
     window, prompt = window_of(body), counted.prompt
     if window is None or prompt is None:
@@ -125,13 +125,13 @@ def shortfall(body: JsonObject, counted: Counted) -> str:
 
 
 def is_full(body: JsonObject, counted: Counted) -> bool:
-    """Whether prompt and answer together are all that the server holds."""
+    """Return whether prompt and answer together fill the server's window."""
     window = window_of(body)
     return window is not None and counted.prompt is not None and counted.prompt + counted.output >= window - _BRIM
 
 
 def least_tokens(body: JsonObject, *, more_than: int) -> int:
-    """How many tokens a request certainly has; any number up to `more_than` where it is no more than that."""
+    """Return the tokens that a request has at least; any number up to `more_than` if they are no more than that."""
     texts = tuple(_texts(body))
     if sum(map(len, texts)) <= more_than:
         return more_than
@@ -143,7 +143,7 @@ def _estimate(body: JsonObject) -> int:
 
 
 def _texts(body: JsonObject) -> Iterator[str]:
-    """The texts that every template shows a model: not what it thought before, and of tools what they say in words."""
+    """Yield the texts that every template includes: no earlier reasoning, and of tools only descriptions."""
     messages: list[JsonObject] = body["messages"]
     for message in messages:
         yield message["content"]
@@ -166,11 +166,11 @@ def _leaves(value: object) -> Iterator[str]:
 
 
 _ASSUMED_OUTPUT = 16_384
-"""What a share of the longest output is taken of, where that is not set."""
+"""Output limit that a number of tokens is a share of, if none is set."""
 
 
 def think_of(parameters: Parameters, model: Model) -> bool | str:
-    """What `think` has to be. It is always said: a server that is not told decides by its version."""
+    """Return `think`. It is always sent: the default differs between versions of the server."""
     abilities, wanted = model.abilities, parameters.reasoning
     if abilities.thinking == "none":
         return False
@@ -206,7 +206,7 @@ def unmet(parameters: Parameters, model: Model, think: bool | str) -> Iterator[s
 
 
 IMAGES = frozenset({"image/jpeg", "image/png", "image/webp"})
-"""What the server decodes, for models that see."""
+"""Types that the server decodes, for models with vision."""
 
 _SHOWN_WITH = "What the tools returned as images:"
 
@@ -253,7 +253,7 @@ class _Builder:
         return Messages(messages=self._messages, asked=self._asked)
 
     def _ask_in_words(self, event: UserText) -> None:
-        """What the user asks; and what the answer has to fit, which no grammar lets the model see."""
+        """Add the user's request, with the schema of the answer, which a grammar does not show to the model."""
         self._ask(event, Words(event.text))
         if event.schema is not None:
             self._ask(event, Words(in_words(event.schema)))
@@ -289,7 +289,7 @@ class _Builder:
             self._asked = message
 
     def _answer(self) -> JsonObject:
-        """The answer that is being told."""
+        """Return the answer that is being built."""
         if not self._messages or self._messages[-1]["role"] != "assistant":
             self._messages.append({"role": "assistant", "content": ""})
         return self._messages[-1]
@@ -318,7 +318,7 @@ class _Builder:
         self._messages.append({"role": "tool", "tool_name": answered.call.name, "content": content})
 
     def _show_pictures(self) -> None:
-        """What the tools returned as images, where the model sees them: in a message of the user."""
+        """Add the images that the tools returned in a user message, if the model has vision."""
         if self._pictures:
             self._messages.append({"role": "user", "content": _SHOWN_WITH, "images": self._pictures})
             self._request, self._pictures = None, []
@@ -330,10 +330,10 @@ def joined(text: str, more: str) -> str:
 
 
 def build_messages(thread: Thread, model: Model, *, provider: str) -> Messages:
-    """The messages of `thread`, without the system prompt. Each call is answered at once.
+    """Return the messages of `thread`, without the system prompt. Each call is answered at once.
 
     Raises:
-        ProviderError: a new attachment is of a type that the model does not take, of kind `unsupported`.
+        ProviderError: a new attachment has a type that the model does not accept (kind `unsupported`).
     """
     builder = _Builder(thread, model, provider)
     for event in arranged(thread.events):
@@ -345,17 +345,17 @@ PROVIDER = "ollama"
 
 _PATH = "/api/chat"
 _PROTECTED = frozenset({"model", "messages", "tools", "stream"})
-"""What `other` cannot set: it would not be what the log says was sent."""
+"""Fields that `other` cannot set: the log would not say what was sent."""
 
 _VALUES = frozenset({"const", "enum", "default", "examples"})
-"""Where a schema holds values, in which nothing is a keyword."""
+"""Keywords of a schema that hold values, in which nothing is a keyword."""
 
 _WINDOW = "context_window"
 """The parameter that says for one conversation what the setting of this name says for all."""
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request has to know of the server: see the adapter."""
+    """Settings of the server that a request depends on; see the adapter."""
 
     provider: str = PROVIDER
     context_window: int
@@ -364,14 +364,14 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _tool(tool: ToolDefinition) -> JsonObject:
-    # The server wants to be told of properties, be there none.
+    # The server requires `properties`, even if empty.
     parameters: JsonObject = {"type": "object", "properties": {}, **tool.parameters}
     function: JsonObject = {"name": tool.name, "description": tool.description, "parameters": parameters}
     return {"type": "function", "function": function}
 
 
 def _plea(wanted: str, tools: Sequence[ToolDefinition]) -> str:
-    """What asks for a call in words: the API knows no choice of tool. A name is one of `tools`."""
+    """Return the instruction to call a tool: the API has no tool choice. A name is one of `tools`."""
     if not tools or wanted in {"auto", "none"}:
         return ""
     if wanted == "required" and len(tools) > 1:
@@ -390,7 +390,7 @@ def _options(parameters: Parameters, window: int | None) -> JsonObject:
 
 
 def grammatical(schema: JsonObject) -> JsonObject:
-    """A schema of which the server can make a grammar: it fails at a pattern that is not about the whole text."""
+    """Return a schema that the server can turn into a grammar, which fails for a pattern without both anchors."""
     return {
         name: value if name in _VALUES else _grammatical(value)
         for name, value in schema.items()
@@ -405,9 +405,9 @@ def _grammatical(value: object) -> object:
 
 
 def _window(parameters: Parameters, server: Server, model: str) -> tuple[int | None, JsonObject]:
-    """How many tokens the server is asked to hold, and what is left of the parameters that only it knows.
+    """Return the window that is requested, and the remaining parameters of the server.
 
-    None where it is not ours to say: in the cloud, each model has its whole window.
+    The window is None in the cloud, where each model has its whole window.
     """
     other = dict(parameters.other)
     wanted = other.pop(_WINDOW, None)
@@ -425,12 +425,12 @@ def _window(parameters: Parameters, server: Server, model: str) -> tuple[int | N
 
 
 def render(thread: Thread, server: Server) -> WireRequest:
-    """The request for `thread`. The same thread gives the same bytes.
+    """Return the request for `thread`. The same thread gives the same bytes.
 
     Raises:
-        ConfigurationError: a parameter is one that cannot be set.
-        ProviderError: a new attachment is one that the model does not take (`unsupported`), or there is nothing to
-            send (`invalid_request`).
+        ConfigurationError: a parameter cannot be set.
+        ProviderError: the model does not accept a new attachment (`unsupported`), or there is nothing to send
+            (`invalid_request`).
     """
     model = model_for(PROVIDER, thread)
     parameters = thread.parameters
@@ -458,7 +458,7 @@ def render(thread: Thread, server: Server) -> WireRequest:
     if tools:
         body["tools"] = [_tool(tool) for tool in tools]
     elif thread.schema is not None:
-        # A grammar leaves no room for calls: with tools, the schema stands in words only.
+        # A grammar forbids calls: with tools, the schema is only described in words.
         body["format"] = grammatical(thread.schema)
     if server.keep_alive is not None:
         body["keep_alive"] = server.keep_alive
@@ -486,6 +486,3 @@ def _canonical(value: object) -> bytes:
 def _sent(message: JsonObject) -> SentMessage:
     fields = {name: value for name, value in message.items() if name != "role"}
     return SentMessage((_canonical(message["role"]), _canonical(fields)))
-
-
-"""Where Ollama itself runs models."""

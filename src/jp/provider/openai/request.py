@@ -43,12 +43,12 @@ from jp.provider.showing import IMAGES, PDF, Media, Shown, Words, attachment, no
 
 
 def media_taken(abilities: Abilities) -> frozenset[str]:
-    """The media types that a model takes besides text."""
+    """Return the media types that a model accepts besides text."""
     return frozenset({*(IMAGES if abilities.images else ()), *((PDF,) if abilities.documents else ())})
 
 
 def text_part(text: str) -> JsonObject:
-    """Text that goes in."""
+    """Return an input part with text."""
     return {"type": "input_text", "text": text}
 
 
@@ -67,13 +67,13 @@ def _part(shown: Shown) -> JsonObject:
 
 
 def attachment_parts(resource: Resource, *, takes: Collection[str], provider: str, is_new: bool) -> list[JsonObject]:
-    """A resource that the user attached: what it is, then its content.
+    """Return the parts of a resource that the user attached: its description, then its content.
 
-    `is_new` says that it was attached by the request that is to be answered. What was attached before is in the log
-    for good, perhaps for another provider: where the API does not take it, a note stands for it.
+    `is_new` means that it belongs to the request to be answered. An earlier attachment stays in the log, perhaps for
+    another provider: if the API does not accept it, a note replaces it.
 
     Raises:
-        ProviderError: it is new and the model takes no content of that type, of kind `unsupported`.
+        ProviderError: it is new and the model does not accept its type (kind `unsupported`).
     """
     shown = attachment(resource, takes=takes)
     if shown is not None:
@@ -94,7 +94,7 @@ def _parts(shown: Iterable[Shown]) -> list[JsonObject]:
 
 
 def output_of(content: Sequence[Block], *, takes: Collection[str], is_error: bool) -> str | list[JsonObject]:
-    """What a call returned. The API knows no errors: it is said that it is one."""
+    """Return the output of a call. The API has no errors: the text says that it is one."""
     shown = result(content, takes=takes, is_error=is_error)
     if any(isinstance(piece, Media) for piece in shown):
         return _parts(shown)
@@ -103,11 +103,11 @@ def output_of(content: Sequence[Block], *, takes: Collection[str], is_error: boo
 
 
 ANSWER = "answer"
-"""What the format of an answer is called."""
+"""Name of the format of an answer."""
 
 
 def answer_format(schema: JsonObject, model: Model) -> JsonObject | None:
-    """What `text.format` has to be, None where the model cannot be held to the schema."""
+    """Return `text.format`, None if the API cannot enforce the schema."""
     if not model.abilities.structured:
         return None
     strict = strict_answer(schema)
@@ -115,7 +115,7 @@ def answer_format(schema: JsonObject, model: Model) -> JsonObject | None:
 
 
 def tool_of(tool: ToolDefinition, model: Model) -> JsonObject:
-    """A tool as the API takes it. Without `strict` it would be made strict in the API's own way."""
+    """Return the definition of a tool. Without `strict` the API would make it strict in its own way."""
     wire: JsonObject = {"type": "function", "name": tool.name}
     if tool.description.strip():
         wire["description"] = tool.description
@@ -127,7 +127,7 @@ def tool_of(tool: ToolDefinition, model: Model) -> JsonObject:
 PROVIDER = "openai"
 
 PromptCache = Literal["automatic", "extended", "explicit"]
-"""How the prompt cache is asked for: not at all; to be kept for a day; or by breakpoints, and by none to be without."""
+"""Modes of the prompt cache: no setting; kept for a day; or breakpoints, of which none turns it off."""
 
 _EXTENDED = frozenset({"gpt-5.5", "gpt-5.5-pro", "gpt-5.4", "gpt-5.2", "gpt-5.1", "gpt-5", "gpt-4.1"})
 """Models before 5.6 that keep a prompt for a day where that is asked for."""
@@ -159,9 +159,9 @@ class Items(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def own_reasoning(event: AssistantReasoning, model: str, provider: str) -> JsonObject | None:
-    """The item as the API gave it, None unless this provider and model made it.
+    """Return the item as the API sent it, None unless this provider and model made it.
 
-    Without its encrypted content it would be looked up where nothing has been stored.
+    Without its encrypted content, the API would look it up among stored items.
     """
     metadata = event.metadata or {}
     item_id, encrypted = metadata.get("item_id"), metadata.get("encrypted_content")
@@ -233,7 +233,7 @@ class Builder:
         self._items.append(item)
 
     def _rules(self, request: UserText) -> tuple[str, ...]:
-        """What has to be said of the answer's schema in words: wherever the request stands, as it was asked."""
+        """Return the instruction about the answer's schema, at every position of the request, as it was asked."""
         if request.schema is None:
             return ()
 
@@ -302,7 +302,7 @@ _ITEM = re.compile(r"\brs_\w+")
 
 
 def locate(thread: Thread, message: str, *, provider: str) -> tuple[str, ...]:
-    """The origins of the reasoning in `thread` that an error's `message` names, none where it names none."""
+    """Return the origins of the reasoning in `thread` that an error's `message` names, none if it names none."""
     named = set(_ITEM.findall(message))
     reasoning = (event for event in thread.events if isinstance(event, AssistantReasoning))
     return tuple(
@@ -313,18 +313,18 @@ def locate(thread: Thread, message: str, *, provider: str) -> tuple[str, ...]:
 
 
 _USUAL_OUTPUT = 128_000
-"""What a share of the longest output is taken of where that is unknown."""
+"""Output limit that an effort is a share of, if that of the model is unknown."""
 
 _LONGEST_KEY = 64
 
 _OBEYED: dict[CachePolicy, PromptCache] = {"off": "explicit", "long": "extended"}
-"""Which caches a policy can be asked of."""
+"""Modes of the prompt cache that support a policy."""
 
 PROTECTED = frozenset({
     *("model", "input", "instructions", "tools", "stream", "store", "include", "background", "prompt"),
     *("previous_response_id", "conversation"),
 })
-"""What `other` cannot set: it would not be what the log says was sent."""
+"""Fields that `other` cannot set: the log would not say what was sent."""
 
 
 Summary = Literal["auto", "concise", "detailed", "none"]
@@ -339,7 +339,7 @@ class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reasoning_of(parameters: Parameters, model: Model, *, summary: Summary = "auto") -> Reasoning:
-    """How the model reasons about a request, and how much of it is shown."""
+    """Return the reasoning settings of a request, including the summary that is shown."""
     abilities, wanted = model.abilities, parameters.reasoning
     is_unasked = (wanted is None or is_off(parameters)) and not abilities.thinks_by_default
     if abilities.thinking == "none" or (is_unasked and "none" not in abilities.levels):
@@ -354,7 +354,7 @@ def reasoning_of(parameters: Parameters, model: Model, *, summary: Summary = "au
 
 
 def _shown(model: Model, summary: Summary) -> JsonObject:
-    """What makes reasoning visible, and keeps it in the prompt: what is left out would break the cache."""
+    """Return the settings that make reasoning visible and keep it in the prompt: dropping it would break the cache."""
     name = model.details.id
     if not model_table(PROVIDER).is_own(name):
         return {}
@@ -379,7 +379,7 @@ def sampling_sent(parameters: Parameters, model: Model, reasoning: Reasoning) ->
 
 
 def choice_of(parameters: Parameters, tools: Sequence[ToolDefinition]) -> str | JsonObject | None:
-    """The choice of tool, None where that is the model's. A name is one of `tools`."""
+    """Return the tool choice, None if the model decides. A name is one of `tools`."""
     match parameters.tool_choice:
         case "auto":
             return None
@@ -390,7 +390,7 @@ def choice_of(parameters: Parameters, tools: Sequence[ToolDefinition]) -> str | 
 
 
 def caching_of(thread: Thread) -> JsonObject:
-    """What the request says of the prompt cache, its breakpoints aside."""
+    """Return the settings of the prompt cache, without its breakpoints."""
     policy, kind = thread.parameters.cache, prompt_cache(canonical_name(thread.model))
     if policy == "off":
         return {"prompt_cache_options": {"mode": "explicit"}} if kind == "explicit" else {}
@@ -442,7 +442,7 @@ _MARK: JsonObject = {_MARKER: {"mode": "explicit"}}
 
 
 class Growth:
-    """What is known of the request before this one, for a thread that grows."""
+    """State of the previous request, for a thread that grows."""
 
     def __init__(self) -> None:
         self.items = GrowingMessages[Builder](_valid_id)

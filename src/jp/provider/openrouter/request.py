@@ -20,7 +20,7 @@ PROVIDER = "openrouter"
 _LEVELS: tuple[Level, ...] = ("minimal", "low", "medium", "high", "xhigh")
 _LEAST_BUDGET = 1024
 _ASSUMED_OUTPUT = 32_000
-"""What a number of tokens is a share of, where no longest output is set."""
+"""Output limit that a number of tokens is a share of, if none is set."""
 
 _OFF: JsonObject = {"enabled": False}
 
@@ -34,7 +34,7 @@ class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reasoning_of(thread: Thread, model: Model, *, forced: bool) -> Reasoning:
-    """How the model reasons about a request. `forced` says that it has to call a tool."""
+    """Return the reasoning settings of a request. `forced` means that it has to call a tool."""
     parameters, abilities = thread.parameters, model.abilities
     wanted = parameters.reasoning
     if abilities.thinking == "none":
@@ -68,15 +68,15 @@ def _levels(parameters: Parameters, abilities: Abilities) -> tuple[Level, ...]:
 
 
 def _must_not(thread: Thread, *, forced: bool) -> bool:
-    """Whether Anthropic's API would refuse a request whose model reasons.
+    """Return whether Anthropic's API would reject a request with reasoning.
 
-    A call cannot be forced then, and an answer that called a tool has to have begun with a thought.
+    With reasoning, a call cannot be forced, and an answer that called a tool has to begin with a thought.
     """
     return _maker(thread.model) == "anthropic" and (forced or _goes_on_without_thought(thread))
 
 
 def _goes_on_without_thought(thread: Thread) -> bool:
-    """Whether the last answer called tools and began with no thought of its own."""
+    """Return whether the last answer called tools and did not begin with a thought."""
     has_calls = False
     for event in reversed(thread.events):
         match event:
@@ -152,7 +152,7 @@ _LONGEST_SESSION = 128
 
 _SERVER = Server(provider=PROVIDER, kind=PROVIDER, quirks=QUIRKS)
 _MISTRAL = replace(_SERVER, quirks=replace(QUIRKS, call_ids="short", user_after_tool=False))
-"""Whose requests are passed on as they are, to a server that is stricter than others."""
+"""Server settings for models of Mistral, whose requests are passed on unchanged to a stricter server."""
 
 
 class OpenrouterAdapter(ChatAdapter):
@@ -167,7 +167,7 @@ class OpenrouterAdapter(ChatAdapter):
         super().__init__(_SERVER)
 
     def render(self, thread: Thread) -> WireRequest:
-        """The request for `thread`."""
+        """Return the request for `thread`."""
         server = _MISTRAL if _maker(thread.model) == "mistralai" else _SERVER
         request = self.render_for(thread, server, asked(thread, headers=self._headers))
         if self._store:
@@ -178,7 +178,7 @@ class OpenrouterAdapter(ChatAdapter):
 
 
 def asked(thread: Thread, *, headers: tuple[tuple[str, str], ...] = ()) -> Asked:
-    """What only OpenRouter is asked: to reason, to keep a conversation at one vendor, to remember its beginning."""
+    """Return the settings that only OpenRouter has: reasoning, one vendor for a conversation, prompt caching."""
     parameters = thread.parameters
     model = model_for(PROVIDER, thread)
     choice = choice_of(parameters, thread.tools, model, QUIRKS)
@@ -202,7 +202,7 @@ def asked(thread: Thread, *, headers: tuple[tuple[str, str], ...] = ()) -> Asked
 
 
 def _marker(model: str, policy: CachePolicy) -> JsonObject | None:
-    """What marks the places up to which a cache keeps its work; other vendors find them by themselves."""
+    """Return the marker of cache breakpoints, None for vendors that cache automatically."""
     if policy == "off":
         return None
     if _maker(model) == "anthropic":
@@ -211,5 +211,5 @@ def _marker(model: str, policy: CachePolicy) -> JsonObject | None:
 
 
 def _maker(model: str) -> str:
-    """Return whose model it is; `~` begins the names of those that stand for the latest of their kind."""
+    """Return the vendor of a model; `~` begins the name of an alias for the latest of a family."""
     return model.removeprefix("~").partition("/")[0]

@@ -51,9 +51,9 @@ _CUT = re.compile(r"\[\[cut:[0-9A-Za-z_-]+:([0-9a-f]+):")
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """What has to be answered: the user's text, or where `results` are there those of tools.
+    """The message to be answered: the user's text or, with `results`, those of tools.
 
-    `user` and `sources` are of this turn. `end` is how many messages lead up to here.
+    `user` and `sources` are of this turn. `end` is the number of messages up to here.
     """
 
     turn: int = 0
@@ -86,7 +86,7 @@ class Cue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def exchanges_of(messages: Iterable[Message]) -> list[Exchange]:
-    """The conversation as prompts and answers. Summaries and other words of jp's own are neither."""
+    """Return the conversation as prompts and answers, without summaries and other messages of jp."""
     exchanges = [Exchange(prompt=Prompt())]
     for end, message in enumerate(messages, start=1):
         if message.role == "assistant":
@@ -148,7 +148,7 @@ class Casting:
         self._used = [0] * len(scenario.reply)
 
     def cue(self) -> Cue | None:
-        """The reply to the request; None where none fits."""
+        """Return the reply to the request; None if none matches."""
         self._used = [0] * len(self._scenario.reply)
         for place, exchange in enumerate(self._earlier):
             self._replay(exchange, place, answers=max(1, len(exchange.texts)))
@@ -158,7 +158,7 @@ class Casting:
         return None if cue is None else replace(cue, anchor=_anchor(self._body))
 
     def explain(self) -> tuple[str, str]:
-        """Why no reply fits: what is asked, and what the replies want."""
+        """Return why no reply matches: the request, and the conditions of the replies."""
         wants = (wanted(reply, used) for reply, used in zip(self._scenario.reply, self._used, strict=True))
         listed = "; ".join(f"reply[{index}] {text}" for index, text in enumerate(wants))
         is_demanded = demands_call(self._body)
@@ -186,7 +186,7 @@ class Casting:
         return None
 
     def _can_go_on(self, cue: Cue) -> bool:
-        """Whether a reply takes the answer from where it stands: only one that has more than those words can."""
+        """Return whether a reply can continue the answer: only one with more than its text can."""
         reply = cue.reply
         if reply.when.begun or not cue.begun:
             return reply.when.begun == bool(cue.begun)
@@ -233,9 +233,9 @@ def _short_name(source: Source) -> str:
 
 
 def filled(text: str, prompt: Prompt, body: Body, *, quote: Callable[[str], str] = str) -> str:
-    """`text` with `{{user}}`, `{{result}}` and the other placeholders filled in.
+    """Return `text` with `{{user}}`, `{{result}}` and the other placeholders filled in.
 
-    `quote` makes a value fit for where it goes.
+    `quote` encodes a value for its position.
     """
     values: dict[str, Callable[[], str]] = {
         "user": lambda: prompt.user,
@@ -250,13 +250,13 @@ def filled(text: str, prompt: Prompt, body: Body, *, quote: Callable[[str], str]
 
 
 def _handle(prompt: Prompt) -> str:
-    """The handle of what was cut out of the last result."""
+    """Return the handle of the content that was truncated from the last result."""
     cut = _CUT.search(prompt.results[-1].text) if prompt.results else None
     return "" if cut is None else cut[1]
 
 
 def _attached_last(body: Body, messages: int) -> str:
-    """The URI of what was attached last, at whatever turn."""
+    """Return the URI of the newest attachment of any turn."""
     items = (item for message in body.messages[:messages] for item in message.content)
     uris = [item.uri for item in items if isinstance(item, Source)]
     return uris[-1] if uris else ""
@@ -270,12 +270,12 @@ def input_tokens(body: Body, messages: int) -> int:
 
 
 def demands_call(body: Body) -> bool:
-    """Whether the model has to call a tool."""
+    """Return whether the model has to call a tool."""
     return bool(body.tools) and body.parameters.get("tool_choice", "auto") not in {"auto", "none"}
 
 
 def asked(exchange: Exchange, *, is_demanded: bool) -> str:
-    """What a request asks, in one line. `is_demanded`: a call of a tool is, so words alone are no end of an answer."""
+    """Return a request in one line; `is_demanded` means that a tool call is required: text does not end an answer."""
     prompt = exchange.prompt
     if exchange.texts and is_demanded:
         return f"the answer {_excerpt(exchange.texts[-1])} called no tool, and the call was demanded again"
@@ -291,7 +291,7 @@ def _excerpt(text: str) -> str:
 
 
 def wanted(reply: Reply, used: int) -> str:
-    """What a reply waits for, in one line."""
+    """Return the conditions of a reply in one line."""
     conditions = [
         f"{name} = {value!r}"
         for name, value in msgspec.structs.asdict(reply.when).items()
@@ -302,9 +302,9 @@ def wanted(reply: Reply, used: int) -> str:
 
 
 def response_to(body: Body, cue: Cue, *, failing: bool) -> Iterator[Part]:
-    """The parts of the reply, from the anchor where the answer was cut off.
+    """Yield the parts of the reply, from the anchor at which the answer was cut.
 
-    `failing` ends them where the reply's error strikes: before everything, or in its text, whose block stays open.
+    `failing` ends them at the reply's error: before everything, or in its text, whose block stays open.
     """
     reply = cue.reply
     text = filled(reply.text or "", cue.prompt, body)
@@ -369,10 +369,10 @@ _PLACE = "`script/NAME` plays `.jp/scenarios/NAME.toml`, or set `providers.llm.s
 
 
 def scenario_path(name: str, *, root: Path, scenario: str | None) -> Path:
-    """Where the scenario of model `script/NAME` lies.
+    """Return the path of the scenario of model `script/NAME`.
 
-    A configured `scenario` is the file, whatever the name; else a name with a slash or that ends in `.toml` is a path
-    itself; else it is `.jp/scenarios/NAME.toml`. Relative paths start at `root`.
+    A configured `scenario` is the file, whatever the name is; else a name with a slash or the suffix `.toml` is a path;
+    else it is `.jp/scenarios/NAME.toml`. Relative paths start at `root`.
     """
     if scenario is not None:
         return root / scenario
@@ -408,7 +408,7 @@ def _read(path: Path) -> str:
 
 
 def create(name: str, *, root: Path, scenario: str | None) -> Provider:
-    """The provider for model `script/NAME`; `scenario` is what `providers.llm.script.scenario` says.
+    """Return the provider of model `script/NAME`; `scenario` is the value of `providers.llm.script.scenario`.
 
     Raises:
         ConfigurationError: the scenario is missing or not valid.
@@ -429,12 +429,12 @@ class ScriptProvider:
         self._failures: dict[tuple[int, int], int] = {}
 
     def render(self, thread: Thread) -> WireRequest:
-        """The thread as neutral JSON."""
+        """Return the thread as neutral JSON."""
         body = body_of(thread)
         return WireRequest(path="", model=thread.model, body=msgspec.to_builtins(body), sections=sections_of(body))
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
-        """Nothing: a scenario's reasoning has nothing opaque that could be rejected."""
+        """Return nothing: a scenario's reasoning has no opaque data that could be rejected."""
         return ()
 
     async def stream(self, request: WireRequest) -> AsyncGenerator[Part, None]:
@@ -462,7 +462,7 @@ class ScriptProvider:
         raise ProviderError(message, kind="invalid_request", hint=hint)
 
     def _failure(self, cue: Cue) -> Failure | None:
-        """The error that this attempt runs into."""
+        """Return the error of this attempt."""
         error = cue.reply.error
         if error is None:
             return None

@@ -52,11 +52,11 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which requests a reply is for: every condition that is given has to hold.
+    """Conditions of a reply: all that are given have to match.
 
-    `exact`, `contains` and `regex` look at the user's last text, or with `tool` (a name, or `*`) at the result of that
-    tool. `error` says whether that result is one. `resource` names something that was attached at this turn. `begun`
-    is for requests that ask to go on with an answer that was cut off.
+    `exact`, `contains` and `regex` match the user's last text or, with `tool` (a name, or `*`), the result of that
+    tool. `error` says whether that result is one. `resource` names an attachment of this turn. `begun` matches requests
+    to continue an answer that was cut.
     """
 
     exact: str | None = None
@@ -70,7 +70,7 @@ class When(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def looks_at_text(self) -> bool:
-        """Whether the words matter."""
+        """True if a condition is about text."""
         return any(condition is not None for condition in (self.exact, self.contains, self.regex))
 
 
@@ -82,7 +82,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Tokens(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the reply says that it cost."""
+    """Tokens that the reply reports."""
 
     input: Count = 0
     output: Count = 0
@@ -201,7 +201,7 @@ def _regex_problem(regex: str | None) -> str:
 
 
 def _explained(message: str, source: str) -> ConfigurationError:
-    """What the decoder says, in words for who wrote the file."""
+    """Return the decoder's error in words for the author of the file."""
     invalid = _INVALID.fullmatch(message)
     what, place = (message, "") if invalid is None else (invalid["what"], invalid["place"] or "")
     last = re.sub(r"\[.*?\]", "", place).rpartition(".")[2]
@@ -282,7 +282,7 @@ class Result(Item, frozen=True, kw_only=True, omit_defaults=True, tag="tool_resu
 
     @property
     def text(self) -> str:
-        """What it says in words."""
+        """The text of the result."""
         return "\n".join(item.text or "" for item in self.content if not isinstance(item, Media))
 
 
@@ -290,7 +290,7 @@ AnyItem = Text | Reasoning | Data | Source | Media | ModelCall | Result
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """What one side says in one turn without the other coming in between."""
+    """The content of one side in one turn, up to the other side's next."""
 
     role: Role
     turn: int
@@ -309,7 +309,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def body_of(thread: Thread) -> Body:
-    """The request for `thread`.
+    """Return the request for `thread`.
 
     Raises:
         ProviderError: content of the thread was not loaded.
@@ -329,7 +329,7 @@ def body_of(thread: Thread) -> Body:
 
 
 def sections_of(body: Body) -> Sections:
-    """The request as a prompt cache would see it."""
+    """Return the sections of the request that a prompt cache compares."""
     return Sections(
         tools=tuple(_canonical(tool) for tool in body.tools),
         system=tuple(_canonical(part) for part in body.system),

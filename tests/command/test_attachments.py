@@ -493,12 +493,12 @@ def test_what_is_taken_out_is_named_as_listed_as_typed_or_by_a_part(tmp_path: Pa
     assert removed("main") == (
         0,
         "docs/a.md\nfile:src/data.txt\nfile:sp%20ace.txt\n!file:**/*.lock\ngh:o/n/pull/1\n",
-        "note: not attached any more: 'file:src/main.py'\n",
+        "note: no longer attached: 'file:src/main.py'\n",
     )
     assert removed("file:src/data.txt", "sp ace.txt", "lock", "docs/a.md") == (
         0,
         "gh:o/n/pull/1\n",
-        "note: not attached any more: '!file:**/*.lock'\n",
+        "note: no longer attached: '!file:**/*.lock'\n",
     )
     assert removed("gh:o/n/pull/1").stdout == ""
 

@@ -617,7 +617,7 @@ def test_what_frees_little_is_asked_about_at_a_terminal(
     command = ("conversation", "compact", "--reasoning", "--keep", "2", *options, "last")
     with jp_at_terminal(*command, cwd=root) as terminal:
         if answer:
-            terminal.question(r"It frees only about [^?]*under 5 %\. Compact all the same\? \[y/N\]$")
+            terminal.question(r"It frees only about [^?]*under 5 %\. Compact anyway\? \[y/N\]$")
             terminal.type(answer)
         assert terminal.finish() == (0 if written else 12)
 

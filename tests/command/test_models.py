@@ -195,9 +195,9 @@ def test_a_catalogue_that_cannot_be_read_does_not_count(tmp_path: Path) -> None:
     path = cache_of(tmp_path) / "mine.json"
     assert done.stdout == "mine: nothing is known yet; `jp model ls mine --refresh` asks\n"
     assert done.stderr == (
-        f"note: {str(path)!r} is malformed, so it does not count; `jp model ls mine --refresh` writes it anew\n"
+        f"note: {str(path)!r} is malformed, so it is ignored; `jp model ls mine --refresh` replaces it\n"
     )
-    assert shown.stderr.startswith(f"note: {str(path)!r} is malformed, so it does not count\n")
+    assert shown.stderr.startswith(f"note: {str(path)!r} is malformed, so it is ignored\n")
 
 
 def test_a_stranger_cannot_say_where_models_are_asked_for(tmp_path: Path) -> None:

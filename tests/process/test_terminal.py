@@ -504,7 +504,7 @@ def test_deleting_asks_by_the_name_that_a_list_shows(tmp_path: Path) -> None:
     for answer, code in (("\n", 1), (CTRL_D, 1), ("y\n", 0)):
         assert len(logs(tmp_path)) == 1
         with jp_at_terminal("conversation", "rm", "morning", cwd=tmp_path) as terminal:
-            terminal.question(r"^Delete jp-c\d+ \(good morning\) for good\? \[y/N\]$")
+            terminal.question(r"^Delete jp-c\d+ \(good morning\) permanently\? \[y/N\]$")
             terminal.type(answer)
             assert terminal.finish() == code
         assert terminal.screen.text.endswith("\nnote: nothing was deleted\n") == bool(code)

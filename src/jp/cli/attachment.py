@@ -38,9 +38,9 @@ def add(
     ],
     target: Target = ".",
 ) -> ExitCode | None:
-    """Attach sources to a conversation. They are read when the next query of it is asked.
+    """Attach sources to a conversation, to be read by its next query.
 
-    What is not there yet may come until then; a note says so.
+    A missing source may still be created before that; a note names it.
 
     Examples:
         jp attachment add src/main.py 'docs/**/*.md'
@@ -74,7 +74,7 @@ def remove(
     ],
     target: Target = ".",
 ) -> None:
-    """Stop attaching sources. What was attached to earlier turns stays there.
+    """Stop attaching sources. Earlier turns keep what was attached.
 
     Examples:
         jp attachment rm src/main.py
@@ -92,7 +92,7 @@ def remove(
         _write(options, held, attachments)
     for text, is_part in gone.items():
         if is_part:
-            options.notice(f"not attached any more: {text!r}")
+            options.notice(f"no longer attached: {text!r}")
     _print_declared(options, held, attachments)
 
 
@@ -102,11 +102,11 @@ def ls(
     check: Annotated[bool, typer.Option("--check", help="Also check remote sources for changes.")] = False,
     target: Target = ".",
 ) -> ExitCode | None:
-    """List what a conversation attaches: in which turn it was read, how large it is, and whether that has changed.
+    """List the attached sources of a conversation, with turn, size and changes.
 
-    Files and conversations are compared with their newest copy. Web pages, GitHub and MCP servers only with --check,
-    commands never: they would run. `pending` is read at the next turn, `excluded` is kept out by an exclude. Where no
-    conversation is active, it is what new conversations start with.
+    Files and conversations are compared with their newest copy; web pages, GitHub and MCP servers only with --check;
+    commands never, because they would run. A `pending` source is read at the next turn; an `excluded` one matches an
+    exclusion. Without an active conversation, it lists what new conversations start with.
 
     Examples:
         jp attachment ls
@@ -140,7 +140,7 @@ def print_content(
     ] = None,
     target: Target = ".",
 ) -> ExitCode | None:
-    """Print what sources hold now, as it would be attached.
+    """Print the present content of sources, as it would be attached.
 
     Examples:
         jp attachment print

@@ -29,15 +29,15 @@ def init(
         bool, typer.Option("--commit-conversations", help="Do not keep conversations out of git.")
     ] = False,
 ) -> None:
-    """Make a directory a workspace: conversations, attachments and tools belong to it from then on.
+    """Create a workspace in a directory, for its conversations, attachments and tools.
 
-    It writes .jp/config.toml with the model, and .jp/.gitignore, which keeps conversations out of git. A workspace
-    that exists already is left as it is, but for what is missing.
+    It writes .jp/config.toml with the model, and .jp/.gitignore, which keeps conversations out of git. In an existing
+    workspace it only adds the missing files.
 
-    Without --model it sees for which providers there is an API key, in the environment or stored by `jp keys`, and
-    looks for servers of models on this machine, for a third of a second at most. On a terminal it asks which model is
-    to be used. With --yes it takes the only one that it found, or none. Without a terminal it looks for nothing unless
-    --yes is given. A server that your own configuration declares under `providers.llm.NAME` has the models `NAME/…`.
+    Without --model it looks for API keys, in the environment and stored by `jp keys`, and for model servers on this
+    machine, for a third of a second at most. On a terminal it asks for the model. With --yes it takes the only one
+    that it found, or none. Without a terminal it looks for models only if --yes is given. A server that your own
+    configuration declares under `providers.llm.NAME` has the models `NAME/…`.
 
     Examples:
         jp init

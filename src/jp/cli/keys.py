@@ -25,11 +25,11 @@ def set_key(
     provider: _Provider,
     from_stdin: Annotated[bool, typer.Option("--stdin", help="Read the key from standard input.")] = False,
 ) -> None:
-    """Store the key of a provider, instead of the one that was stored before.
+    """Store the key of a provider; it replaces a stored one.
 
-    It asks at the terminal without showing what is typed. The key goes into the keyring of the operating system, where
-    jp has been installed with its extra `keyring` and there is one that works; otherwise into a file that only you may
-    read. A key in the environment goes before a stored one.
+    It asks at the terminal and does not show the typed key. The key is stored in the keyring of the operating system
+    if jp is installed with its extra `keyring` and a keyring works; otherwise in a file that only you can read. A key
+    in the environment wins over a stored one.
 
     Examples:
         jp keys set anthropic
@@ -55,10 +55,10 @@ def set_key(
 
 
 def ls(options: GlobalOptions) -> None:
-    """List where the key of each provider comes from, and its last characters; never the key.
+    """List the source and the last characters of each key, never the key itself.
 
     Servers that you have declared under `providers.llm.NAME` come last. A server on this machine usually needs none.
-    A key in the environment goes before one in the keyring, and that before one in the file.
+    A key in the environment wins over one in the keyring, and that over one in the file.
 
     Examples:
         jp keys ls

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def show(options: GlobalOptions) -> None:
-    """Show which workspace is used, where its conversations lie, and whether its files are trusted.
+    """Show the workspace in use, its directories, and whether its files are trusted.
 
     Examples:
         jp workspace show
@@ -61,14 +61,13 @@ def trust(
         str | None, typer.Option("-i", "--id", metavar="TARGET", help="Include what this conversation declares.")
     ] = None,
 ) -> ExitCode | None:
-    """Accept what the files of this workspace declare: tools that run unasked, servers to speak to, keys to use.
+    """Accept what the files of this workspace declare: tools that run without asking, servers, keys.
 
-    A repository that you cloned may bring such files along. They may make your own settings stricter; what they would
-    loosen is ignored until you have read and accepted it. This shows exactly these values and asks. What changes later
-    has to be accepted again. A conversation that came with the repository may declare some, too: --id accepts them for
-    that conversation alone.
+    A cloned repository can contain such files. Values that make your own settings stricter apply at once; values that
+    loosen them are ignored until you accept them. This command shows exactly these values and asks. A later change has
+    to be accepted again. With --id it accepts the values of one conversation that came with the repository.
 
-    A workspace that belongs to another user is used only once its PATH has been accepted here.
+    A workspace that belongs to another user is used only after its PATH has been accepted here.
 
     Examples:
         jp workspace trust

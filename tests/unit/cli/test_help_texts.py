@@ -10,11 +10,12 @@ from itertools import groupby
 import pytest
 
 from jp.cli.command_line.argv import extract, find
-from jp.cli.command_line.commands import ROOT, Command, walk
-from jp.cli.command_line.help import EXAMPLES, EXIT_CODES
+from jp.cli.command_line.commands import ROOT, Command, Group, walk
+from jp.cli.command_line.help import EXAMPLES, EXIT_CODES, OPTIONS, root_page
 from jp.cli.command_line.loading import LoadedCommand
 from jp.cli.options import read_options
 from jp.errors import ExitCode
+from test_language import BANNED, NOT_PROSE, OPENINGS
 
 COMMANDS = {path: LoadedCommand(command, path) for path, command in walk(ROOT, above=("jp",))}
 TEXTS = {"jp": EXAMPLES} | {loaded.name: loaded.command.help or "" for loaded in COMMANDS.values()}
@@ -60,3 +61,36 @@ def test_the_exit_codes_that_are_listed_exist() -> None:
 
     assert listed <= {int(code) for code in ExitCode}
     assert {int(code) for code in ExitCode} - listed <= {ExitCode.NOTHING_TO_DO}
+
+
+PAGES = {"jp": root_page(ROOT).render()} | {loaded.name: loaded.page().render() for loaded in COMMANDS.values()}
+LONGEST_SUMMARY = 60
+
+
+def summaries_below(group: Group) -> Iterator[str]:
+    for node in group.commands:
+        yield node.summary
+        if isinstance(node, Group):
+            yield from summaries_below(node)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_help_page_has_no_banned_word(name: str) -> None:
+    assert [found[0] for found in BANNED.finditer(NOT_PROSE.sub(" x ", PAGES[name]))] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_and_of_its_options_says_what_they_do(name: tuple[str, ...]) -> None:
+    loaded = COMMANDS[name]
+    texts = [loaded.command.help or "", *(parameter.help or "" for parameter in loaded.parameters)]
+
+    assert [text for text in texts if OPENINGS.match(text)] == []
+
+
+def test_the_line_of_a_command_or_an_option_is_a_short_phrase() -> None:
+    summaries = [*summaries_below(ROOT), *(meaning for _, meaning in OPTIONS)]
+
+    assert [
+        text for text in summaries if len(text) > LONGEST_SUMMARY or OPENINGS.match(text) or text.endswith(".")
+    ] == []
+    assert all(text[:1].isupper() for text in summaries)

@@ -20,16 +20,16 @@ Examples:
     jp conversation ls"""
 
 OPTIONS: Rows = (
-    ("-c, --cfg KEY=VALUE", "Set a value; what it loosens ends with the run. Also a name or @FILE. Repeatable"),
-    ("-F, --format FORMAT", "auto, text, pretty or json: how results are printed"),
-    ("-q, --quiet", "No notices"),
-    ("-v, --verbose", "Say on stderr how things are done; twice for more"),
-    ("-w, --workspace PATH", "Use this workspace instead of the one around the current directory"),
-    ("-!, --no-persist", "Write nothing"),
-    ("--color WHEN", "auto, always or never"),
-    ("--width N", "Columns to fill, instead of the terminal's"),
+    ("-c, --cfg KEY=VALUE", "Set a value (or a name, or @FILE) for this run; repeatable"),
+    ("-F, --format FORMAT", "Output format: auto, text, pretty or json"),
+    ("-q, --quiet", "Hide notices"),
+    ("-v, --verbose", "Log details to stderr (-vv for more)"),
+    ("-w, --workspace PATH", "Workspace to use (default: nearest parent)"),
+    ("-!, --no-persist", "Write nothing to disk"),
+    ("--color WHEN", "Use color: auto, always or never"),
+    ("--width N", "Width of the output (default: the terminal's)"),
     ("-V, --version", "Print the version"),
-    ("-h, --help", "Print this help; after a command, help for it"),
+    ("-h, --help", "Print this help, or that of a command"),
 )
 
 EXIT_CODES = """\

@@ -30,10 +30,10 @@ def set_value(
         Which, typer.Option("--in", metavar="FILE", help="workspace, user, or cwd (.jp.toml here).")
     ] = "workspace",
 ) -> None:
-    """Set values in a configuration file; the rest of it, comments too, stays as it is.
+    """Set values in a configuration file; everything else in it stays, comments included.
 
-    Outside any workspace, in your own file. A running conversation keeps what it was created with:
-    `jp query --cfg KEY=VALUE` changes that.
+    Outside any workspace, it is your own file. A running conversation keeps its settings: `jp query --cfg KEY=VALUE`
+    changes them.
 
     Examples:
         jp config set assistant.model.id=anthropic/claude-sonnet-5-5

@@ -33,8 +33,8 @@ def show(
 ) -> None:
     """Show the configuration in effect, as TOML.
 
-    A value that you copy into a file replaces lower ones; lists are added to. Values of a stranger's files that are
-    ignored until you trust them are not shown; a note, and `ignored` in JSON, list them.
+    A value that you copy into a file replaces lower ones; lists are added to. Values of untrusted files are ignored and
+    not shown; a note, and `ignored` in JSON, list them.
 
     Examples:
         jp config show --origins
@@ -63,7 +63,7 @@ def get(
     key: Annotated[str, typer.Argument(help="A key, such as assistant.model.id.", metavar="KEY")],
     target: _OptionalTarget = None,
 ) -> None:
-    """Print one value: a text as it is, anything else as JSON, nothing where there is none.
+    """Print one value: text as it is, anything else as JSON, nothing if it is not set.
 
     Profiles of compaction and hints of tools that are built in are among the values.
 
@@ -121,7 +121,7 @@ def _with_built_ins(resolved: Resolved, path: KeyPath) -> Resolved:
 
 
 def path(options: GlobalOptions) -> None:
-    """Print which configuration files are read here, least specific first, and which of them exist.
+    """Print the configuration files that are read here, least specific first, and whether they exist.
 
     Examples:
         jp config path
@@ -214,11 +214,11 @@ def explain(
         typer.Option("-i", "--id", metavar="TARGET", help="A conversation (default: settings of new ones)."),
     ] = None,
 ) -> None:
-    """Say how a key came to its value: what each layer says of it, the least specific first, and which one won.
+    """Explain how a key got its value: the value of each layer, least specific first, and its effect.
 
-    A `*` marks what is in effect, alone or together with others. Of a list, each element is shown with where it comes
-    from; of a table, each key in it. A `!` marks what the workspace's files declare and is ignored until you accept it
-    with `jp workspace trust`.
+    A `*` marks a layer that is in effect, alone or together with others. A list is shown with the origin of each
+    element, a table with each of its keys. A `!` marks a value of the workspace's files that is ignored until you
+    accept it with `jp workspace trust`.
 
     Examples:
         jp config explain assistant.model.id

@@ -121,7 +121,7 @@ def _check(arguments: CompactArguments) -> None:
     }
     given = [name for name, is_given in ways.items() if is_given]
     if len(given) > 1:
-        raise UsageError(f"{' and '.join(given[:2])} exclude each other", hint="leave one of them out")
+        raise UsageError(f"{' and '.join(given[:2])} exclude each other", hint="remove one of them")
     request = arguments.request
     if request.is_local and request.model is not None:
         raise UsageError("--local and --model exclude each other", hint="--local writes the summary without a model")
@@ -130,7 +130,7 @@ def _check(arguments: CompactArguments) -> None:
     alone = {**ways, "--reset": arguments.reset is not None}
     for name in ("--apply", "--reset", "--list-profiles"):
         if alone[name] and request != CompactionRequest():
-            raise UsageError(f"{name} takes no profile, policy or range", hint="leave these out")
+            raise UsageError(f"{name} takes no profile, policy or range", hint="remove them")
     # A value that has no meaning is refused before a conversation is looked for.
     bounds_of(CompactionConfig(), request.ranges)
     if request.budget is not None:
@@ -185,9 +185,7 @@ async def _agrees(made: CompactionResult) -> bool:
     """Return whether what frees little is wanted; where nobody can be asked, the command itself says so."""
     from jp.render.prompts import ask_yes_no
 
-    return (
-        await ask_yes_no(f"{little_freed(made.effect).capitalize()}. Compact all the same?", default=False) is not False
-    )
+    return await ask_yes_no(f"{little_freed(made.effect).capitalize()}. Compact anyway?", default=False) is not False
 
 
 def _propose(held: OpenConversation, made: CompactionResult) -> _Report:
@@ -332,7 +330,7 @@ def compact(
             bare="",
             metavar="CONTEXT",
             reads=None,
-            help_text="Have a summary written; CONTEXT is what matters.",
+            help_text="Write a summary; CONTEXT says what matters.",
         ),
     ] = None,
     model: Annotated[
@@ -361,7 +359,7 @@ def compact(
 ) -> ExitCode:
     """Shrink the context: hide or summarize old turns. Nothing is deleted; undo it with `jp conversation undo`.
 
-    A profile says what is done: `default` strips reasoning, tool calls and outdated copies of resources, `light` only
+    A profile selects what to do: `default` strips reasoning, tool calls and outdated copies of resources, `light` only
     reasoning, `heavy` lets a model summarize whole turns; your own profiles are in `conversation.compaction.profiles`.
     Options for what to do replace the profile. The newest three turns stay unchanged, unless a range or --keep says
     otherwise.

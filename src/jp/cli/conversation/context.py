@@ -214,12 +214,11 @@ def _warnings(volatile: Sequence[Volatile]) -> Iterator[str]:
 
 
 def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> None:
-    """Show what fills the context of a conversation, and how much room is left.
+    """Show what fills the context of a conversation, and how many tokens are free.
 
-    A bar for each part of what the model would be sent now, the largest ten things with the handles by which they can
-    be recalled, what each compaction profile would free, and how near the window is. What the provider reported with
-    the last request counts; what came since, and what nobody reported, is estimated. Nothing is sent, and nothing is
-    written.
+    It draws a bar for each part of the next request, and lists the ten largest items with their recall handles, the
+    tokens that each compaction profile frees, and the distance to the threshold. Tokens that the provider reported
+    count as reported; newer and unreported ones are estimated. Nothing is sent or written.
 
     Examples:
         jp conversation context

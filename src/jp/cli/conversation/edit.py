@@ -26,7 +26,7 @@ def add(
     labels: Annotated[list[str], typer.Argument(help="Labels; K alone has no value.", metavar="K=V")],
     target: Target = ".",
 ) -> None:
-    """Label a conversation. A label that it has gets the new value.
+    """Add labels to a conversation, or change their values.
 
     Examples:
         jp conversation label add area=parser urgent
@@ -45,7 +45,7 @@ def remove(
     everything: Annotated[bool, typer.Option("--all", help="Remove all labels.")] = False,
     target: Target = ".",
 ) -> None:
-    """Take labels away from a conversation.
+    """Remove labels from a conversation.
 
     Examples:
         jp conversation label rm urgent
@@ -110,9 +110,9 @@ Targets = Annotated[list[str], typer.Argument(help=TARGET_HELP, metavar="TARGET"
 
 
 def archive(options: GlobalOptions, *, targets: Targets) -> None:
-    """Put conversations away. They leave `jp conversation ls` and are active in no terminal any more.
+    """Archive conversations: `jp conversation ls` hides them, and no terminal continues them.
 
-    They can be printed and forked; to continue one, bring it back with `jp conversation unarchive`.
+    They can be printed and forked; `jp conversation unarchive` restores one.
 
     Examples:
         jp conversation archive .
@@ -122,7 +122,7 @@ def archive(options: GlobalOptions, *, targets: Targets) -> None:
 
 
 def unarchive(options: GlobalOptions, *, targets: Targets) -> None:
-    """Bring archived conversations back. Targets that are no ids are looked for among the archived ones.
+    """Restore archived conversations. Titles and labels are looked up among the archived ones.
 
     Examples:
         jp conversation unarchive jp-c17800836875
@@ -216,10 +216,9 @@ def edit(
         typer.Option("--expires", metavar="DURATION|never", help="Delete it after this time, such as 12h."),
     ] = None,
 ) -> None:
-    """Change what is noted about a conversation, or where it lies. What was said in it stays as it is.
+    """Change the title, labels, pin, expiry or place of a conversation. Its messages stay unchanged.
 
-    A conversation that has expired is deleted after some later command, but not while it is pinned or active in a
-    terminal, and never where the original JP has stored it.
+    A later command deletes an expired conversation, unless it is pinned, active in a terminal, or stored by JP (Rust).
 
     Examples:
         jp conversation edit --title "The lexer" --label area=parser
@@ -295,7 +294,7 @@ def _refuse_both(one: str, other: str, *, both: bool) -> None:
     from jp.errors import UsageError
 
     if both:
-        raise UsageError(f"{one} and {other} exclude each other", hint="leave one of them out")
+        raise UsageError(f"{one} and {other} exclude each other", hint="remove one of them")
 
 
 def _require_any(changes: Sequence[Callable[[Metadata], Metadata]], *, moves: bool) -> None:

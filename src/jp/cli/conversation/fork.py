@@ -69,7 +69,7 @@ def fork(
 
     require_persistence(options, "jp conversation fork")
     if local and no_local:
-        raise UsageError("--local and --no-local exclude each other", hint="leave one of them out")
+        raise UsageError("--local and --no-local exclude each other", hint="remove one of them")
     request = ForkRequest(
         turns=turn,
         last=last,
@@ -89,7 +89,7 @@ def remove(
     targets: Annotated[list[str], typer.Argument(help=TARGET_HELP, metavar="TARGET")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> ExitCode | None:
-    """Delete conversations permanently. Apart from expiry, nothing else removes anything from a log.
+    """Delete conversations permanently.
 
     On a terminal it asks; elsewhere it needs --yes. Drafts of the conversation are deleted with it. Attached content
     stays, because other conversations can share it.
@@ -150,10 +150,12 @@ def _agrees(chosen: list[ConversationInfo]) -> bool:
 
     names = ", ".join(_named(info) for info in chosen)
     if len(chosen) == 1:
-        ask = partial(ask_yes_no, f"Delete {names} for good?", default=False)
+        ask = partial(ask_yes_no, f"Delete {names} permanently?", default=False)
     else:
         about = About(sheets=(Sheet(text="\n".join(_named(info) for info in chosen)),))
-        ask = partial(ask_yes_no, f"Delete these {len(chosen):,} conversations for good?", default=False, about=about)
+        ask = partial(
+            ask_yes_no, f"Delete these {len(chosen):,} conversations permanently?", default=False, about=about
+        )
     answer = ask_alone(ask)
     if answer is None:
         raise UsageError(f"deleting {names} needs consent, and nobody can be asked here", hint="add --yes")
@@ -169,12 +171,12 @@ def import_conversations(
     ],
     local: Annotated[bool, typer.Option("--local", help="Store them outside the workspace.")] = False,
 ) -> None:
-    """Copy conversations from elsewhere into this workspace: jp's own, or those of the original JP.
+    """Copy conversations of jp or JP (Rust) into this workspace.
 
     PATH is the directory of a conversation, a directory of such directories, or a whole workspace. Nothing there is
-    changed. Titles, labels, pins and ids stay; where an id is taken by another conversation, the next free one is
-    used. Either all of them come in or none. What they declare that runs or reaches out counts only once you have
-    accepted it: `jp workspace trust --id ID`.
+    changed. Titles, labels, pins and ids stay; a conversation whose id is taken gets the next free one. Either all of
+    them are copied or none. Settings of theirs that run programs or use the network are ignored until you accept them:
+    `jp workspace trust --id ID`.
 
     Examples:
         jp conversation import ~/old/.jp/conversations/17800836875-fix-the-build

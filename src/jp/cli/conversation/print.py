@@ -143,7 +143,7 @@ def print_stream(
         ),
     ] = None,
 ) -> None:
-    """Print what was said: requests, answers, attachments, tool calls.
+    """Print requests, answers, attachments and tool calls.
 
     With --format json, every entry as it is stored, one on each line, content inline; with --compacted, everything
     that the model is shown, one on each line.
@@ -174,7 +174,7 @@ def _refuse_both(*, compacted: bool) -> None:
     from jp.errors import UsageError
 
     if compacted:
-        raise UsageError("--compacted and --as-sent exclude each other", hint="leave one of them out")
+        raise UsageError("--compacted and --as-sent exclude each other", hint="remove one of them")
 
 
 class _Parts:
@@ -235,7 +235,7 @@ def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> froze
     from jp.errors import UsageError
 
     if turn is not None and last is not None:
-        raise UsageError("--turn and --last exclude each other", hint="leave one of them out")
+        raise UsageError("--turn and --last exclude each other", hint="remove one of them")
     turns = turns_of(read.entries)
     if turn is not None:
         found = parse_turns(turn, len(turns), option="--turn")
@@ -312,7 +312,7 @@ def _page(found: FoundContent, offset: int, lines: int | None, *, whole: bool) -
     if found.is_text:
         return page_of_text(found.data, offset, lines=lines)
     if lines is not None:
-        raise UsageError(f"{found.kind} has no lines", hint="leave out --lines")
+        raise UsageError(f"{found.kind} has no lines", hint="remove --lines")
     return page_of_bytes(found.data, offset, most=size) if whole else page_of_bytes(found.data, offset)
 
 

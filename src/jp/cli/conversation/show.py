@@ -175,9 +175,9 @@ def undo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
 
 
 def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> ExitCode:
-    """Take the last undo back. Once something new was done, there is nothing to redo any more.
+    """Revert the last undo. After a new turn or change there is nothing to redo.
 
-    The exit code is 12 where there is nothing to redo.
+    The exit code is 12 if there is nothing to redo.
 
     Examples:
         jp conversation redo

@@ -278,20 +278,19 @@ def usage(
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
     cycles: Annotated[bool, typer.Option("--cycles", help="Show a row for each cycle instead of each turn.")] = False,
 ) -> None:
-    """Show what a conversation took in tokens and money, and where the provider's cache was missed.
+    """Show the tokens and the cost of a conversation, and its cache misses.
 
-    By turn: tokens that went in (new ones, those read from the cache, those written to it) and came out, and what they
-    cost at the prices of today. Attempts that failed and turns that were undone count, too. What is not known is
-    called unknown, and sums without it say "at least". Titles are not in the log, so they do not count.
+    Each turn has a row: input tokens (new, read from the cache, written to the cache), output tokens, and the cost at
+    today's prices. Failed attempts and undone turns count. An unknown value is shown as unknown, and a sum without it
+    as "at least". Requests for titles are not in the log, so they do not count.
 
-    What results that were cut, references to what was sent before and diffs kept out of requests is said as "saved":
-    the bytes that stand in the log and did not go out, for each request that would have sent them again; a token is
-    taken for four of them. "recalled" is what the model asked for again.
+    "saved" is the text that truncated results, references and diffs kept out of requests, counted for each request
+    that would have sent it again; a token is taken as four bytes. "recalled" is what the model asked for again.
 
-    "reasoning" says how many pieces of earlier reasoning the newest request was without, because the provider takes
-    them only behind what the model saw then. What the provider itself dropped of a request is listed at the end.
+    "reasoning" counts the pieces of earlier reasoning that the newest request could not contain, because the provider
+    accepts them only after an unchanged prefix. Content that the provider itself dropped is listed at the end.
 
-    Where a prompt was expected to be read from the cache and was not, the first thing that had changed is named.
+    Each unexpected cache miss is listed with the first change that explains it.
 
     Examples:
         jp conversation usage

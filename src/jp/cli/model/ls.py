@@ -37,13 +37,12 @@ def ls(
         bool, typer.Option("--all", help="Include dated snapshots and models that do not chat.")
     ] = False,
 ) -> ExitCode | None:
-    """List models: what they hold, what a million tokens cost in USD, what they can do, and what you call them.
+    """List models: context window, price of a million tokens in USD, abilities and aliases.
 
-    jp brings a table of models along and keeps what providers have told it: the line above each list says of which
-    date both are. Nobody is asked without --refresh. That asks each provider whose key is there and each server that
-    answers, or the one that is named. `*` marks the model in use, `?` one that its provider does not list, `-` what
-    is not known; a word with a `?` is inferred from the model's name. Prices are those of input, of output, and of
-    input from the provider's cache.
+    The facts are from jp's own table and from cached lists of the providers; the line above each list says their
+    dates. Only --refresh sends requests: to each provider with a key and each server that answers, or to the named
+    one. `*` marks the model in use, `?` a model that its provider does not list, `-` an unknown value; a word with a
+    `?` is inferred from the model's name. Prices are for input, output, and input read from the provider's cache.
 
     Examples:
         jp model ls
@@ -105,7 +104,7 @@ def _kept(options: GlobalOptions, config: AppConfig, provider: str) -> CachedCat
 
     kept = kept_of(config.providers.llm, provider)
     if kept.problem:
-        options.notice(f"{kept.problem}, so it does not count; `jp model ls {provider} --refresh` writes it anew")
+        options.notice(f"{kept.problem}, so it is ignored; `jp model ls {provider} --refresh` replaces it")
     return kept
 
 

@@ -180,10 +180,10 @@ def show(
     *,
     model: Annotated[str, typer.Argument(help="As provider/name, or an alias of yours.", metavar="ID")],
 ) -> None:
-    """Show everything that is known of a model, and from where: the configuration, its provider's list, jp's table.
+    """Show the facts about a model and their sources: the configuration, the provider's list, jp's table.
 
-    What you set under `providers.llm.PROVIDER.models` goes before what the provider says, and that before the table.
-    A model that nobody has heard of can be used, too: what it can do is inferred from its name then.
+    Your settings under `providers.llm.PROVIDER.models` win over the provider's list, and that wins over the table. An
+    unknown model can be used, too: its abilities are inferred from its name.
 
     Examples:
         jp model show anthropic/claude-sonnet-5-5
@@ -201,7 +201,7 @@ def show(
     found = parse_model_id(model, settings)
     kept = kept_of(settings, found.provider)
     if kept.problem:
-        options.notice(f"{kept.problem}, so it does not count")
+        options.notice(f"{kept.problem}, so it is ignored")
     known, naming = model_facts(settings, found, kept.catalogue), naming_of(config)
     for sentence in (*_doubts(known, kept), *filter(None, (retirement(known),))):
         options.notice(sentence)

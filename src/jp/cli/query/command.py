@@ -132,7 +132,7 @@ def query(
             bare="",
             metavar="PROFILE",
             reads=is_usual_profile,
-            help_text="First leave old things out of what is sent; see `jp conversation compact`.",
+            help_text="Shrink the context first; see `jp conversation compact`.",
         ),
     ] = None,
     dry_run: Annotated[
@@ -171,12 +171,12 @@ def query(
     hide_tools: Annotated[bool, typer.Option("--hide-tools", help="Do not show tool calls.")] = False,
     no_stream: Annotated[bool, typer.Option("--no-stream", help="Show the answer when it is complete.")] = False,
 ) -> int:
-    """Ask a question and show the answer.
+    """Ask a question and print the answer.
 
     It continues this terminal's active conversation, or starts one if there is none. If neither stdin nor stderr is a
     terminal (a script), or git runs it (a hook), it does not ask, and starts a new one unless --id names one. Piped
-    input follows the typed words. An option that sticks applies to the later turns of the conversation, too. Another
-    --model can be any provider's (`jp model ls`): it reads the earlier turns.
+    input follows the typed words. An option marked `sticks` also applies to later turns of the
+    conversation. --model can switch to any provider's model (`jp model ls`); it reads the earlier turns.
 
     A word @path is the text of a file. Without any text, at a terminal, the query is written in your editor.
 

@@ -177,7 +177,7 @@ def ls(
         bool, typer.Option("--refresh", help="Ask the MCP servers first, and cache their tools.")
     ] = False,
 ) -> ExitCode | None:
-    """List the available tools: those that come with jp, and those of the configuration and of packages.
+    """List the available tools: built in, configured, or from packages and MCP servers.
 
     `offered` says whether a request offers the tool to the model: yes, no, always, by name (only with `jp query
     --tool=NAME`) or as needed (when it is useful). `run` says what happens when the model calls it: ask, unattended,
@@ -261,7 +261,7 @@ _APART = frozenset({
 
 
 def show(options: GlobalOptions, *, name: ToolName, target: OptionalTarget = None) -> None:
-    """Show everything about a tool: where it comes from, its settings and which file says them, what the model is told.
+    """Show a tool: its source, its settings with their origins, and its description for the model.
 
     Examples:
         jp tool show fs_read_file

@@ -274,7 +274,7 @@ def run(
     ] = None,
     target: OptionalTarget = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "--approve-all", help="Run it without asking, and without a terminal.")
+        bool, typer.Option("--yes", "--approve-all", help="Run it without asking, also without a terminal.")
     ] = False,
     hide_tools: Annotated[
         bool, typer.Option("--hide-tools", help="Print the result and nothing about the run.")
@@ -282,9 +282,9 @@ def run(
 ) -> int:
     """Run a tool as if a model had called it, and print its result.
 
-    Permission is as in a query: a tool that asks there asks here, and without a terminal it does not run (exit code 8)
-    unless --yes is given. The result is complete, and nothing is written to a conversation. The exit code is 1 if the
-    tool itself reports a failure. With --id, the tool reads that conversation and uses its settings.
+    Permission works as in a query: a tool that asks there asks here, and without a terminal it does not run (exit code
+    8) unless --yes is given. The result is complete, and nothing is written to a conversation. The exit code is 1 if
+    the tool itself reports a failure. With --id, the tool reads that conversation and uses its settings.
 
     Examples:
         jp tool run fs_list_files --yes

@@ -27,7 +27,7 @@ _OF_TYPE: dict[str, frozenset[str]] = {
     "string": frozenset({"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"}),
     "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
 }
-_NOTES = frozenset({"title", "description"})
+_NOTES = ("title", "description")
 _SILENT = frozenset({
     *("$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "deprecated", "readOnly", "writeOnly"),
 })
@@ -149,7 +149,7 @@ class Grammar:
         comes_back = place in self._open
         # Keywords beside a reference apply to its target; the grammar cannot express that.
         notes = {key: schema[key] for key in _NOTES if key in schema}
-        if schema.keys() - _SILENT - _NOTES - {"$ref", "default", "examples"}:
+        if schema.keys() - _SILENT - {*_NOTES, "$ref", "default", "examples"}:
             raise Inexpressible
         if comes_back and not (self._dialect.recurs and can_stand):
             raise Inexpressible
@@ -274,7 +274,7 @@ class Grammar:
     def _described(self, strict: JsonObject, schema: JsonObject, *, known: Iterable[str]) -> JsonObject:
         """Return `strict` with the notes of `schema`, and a description of the keywords that are not `known`."""
         rules = {name: value for name, value in schema.items() if name not in {*known, *_NOTES, *_SILENT}}
-        notes = {name: schema[name] for name in ("title", "description") if name in schema}
+        notes = {name: schema[name] for name in _NOTES if name in schema}
         if rules:
             notes["description"] = _in_words(notes.get("description"), rules)
         return {**strict, **notes}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.resource import AudioBlock, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock
-from jp.provider.showing import Media, Shown, Words, attachment, media_type_of, result, result_text
+from jp.provider.transcript import Media, Shown, Words, attachment, media_type_of, result, result_text
 
 PNG = b"\x89PNG"
 

@@ -21,11 +21,11 @@ from jp.provider.anthropic.messages import (
     settle_trailing_answer,
     text_block,
 )
-from jp.provider.arrangement import GrowingMessages
 from jp.provider.base import Model, Sections, SentMessage, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import model_for
 from jp.provider.parameters import SHARES, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
+from jp.provider.transcript import GrowingMessages
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 """Beta header that lets a request ask to drop thoughts whose signature no longer fits."""

@@ -25,21 +25,27 @@ from jp.conversation.thread import (
     UserText,
 )
 from jp.errors import ConfigurationError
-from jp.provider.arrangement import (
-    Answered,
-    Arranged,
-    Called,
-    arguments_of,
-    arranged,
-    newest_request,
-    request_of,
-)
 from jp.provider.base import Model, Sections, SentMessage, Unfit, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import is_made_by, model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, sampling_of
 from jp.provider.schemas import in_words
-from jp.provider.showing import Media, Words, attachment, not_shown, not_taken, result, shown_of
+from jp.provider.transcript import (
+    Answered,
+    Arranged,
+    Called,
+    Media,
+    Words,
+    arguments_of,
+    arranged,
+    attachment,
+    newest_request,
+    not_shown,
+    not_taken,
+    request_of,
+    result,
+    shown_of,
+)
 
 _REPEATED = re.compile(r"(.)\1{3,}", re.DOTALL)
 """Runs of characters that a tokenizer may have one token for, whatever their length."""

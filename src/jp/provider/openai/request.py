@@ -24,22 +24,31 @@ from jp.conversation.thread import (
     UserResource,
     UserText,
 )
-from jp.provider.arrangement import (
-    Answered,
-    Arranged,
-    Called,
-    GrowingMessages,
-    arguments_of,
-    newest_request,
-    plain_id,
-    request_of,
-)
 from jp.provider.base import Abilities, Level, Model, Sections, SentMessage, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import canonical_name, is_made_by, model_for, model_table
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
 from jp.provider.schemas import strict_answer, strict_schema
-from jp.provider.showing import IMAGES, PDF, Media, Shown, Words, attachment, not_shown, not_taken, result, shown_of
+from jp.provider.transcript import (
+    IMAGES,
+    PDF,
+    Answered,
+    Arranged,
+    Called,
+    GrowingMessages,
+    Media,
+    Shown,
+    Words,
+    arguments_of,
+    attachment,
+    newest_request,
+    not_shown,
+    not_taken,
+    plain_id,
+    request_of,
+    result,
+    shown_of,
+)
 
 
 def media_taken(abilities: Abilities) -> frozenset[str]:

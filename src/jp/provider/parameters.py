@@ -163,6 +163,13 @@ def cache_not_sent(policy: CachePolicy, why: str) -> tuple[str, ...]:
     return () if policy == "short" else (f"cache {policy!r} not sent: {why}",)
 
 
+def call_request(wanted: str, names: Sequence[str]) -> str:
+    """Return words that ask for a call where the API cannot require it; `wanted` is "required" or one of `names`."""
+    if wanted == "required" and len(names) > 1:
+        return "Call one of the tools now."
+    return f"Call the tool {names[0] if wanted == 'required' else wanted!r} now."
+
+
 def object_at(body: JsonObject, name: str) -> JsonObject:
     """Return an object of a request; an empty one if it is missing or a parameter replaced it."""
     value: object = body.get(name)

@@ -417,13 +417,6 @@ def result(content: Sequence[Block], *, takes: Collection[str], is_error: bool) 
     return seen or ([Words(SILENT_FAILURE)] if is_error else [])
 
 
-def result_text(content: Sequence[Block], *, is_error: bool) -> str:
-    """Return a tool result for a provider that accepts only text; an error is marked as one."""
-    pieces = result(content, takes=(), is_error=is_error)
-    text = "\n".join(piece.text for piece in pieces if isinstance(piece, Words))
-    return f"Error: {text}" if is_error else text
-
-
 def _kind(media_type: str) -> str:
     return "document" if media_type == PDF else media_type.partition("/")[0]
 

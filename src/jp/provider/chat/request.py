@@ -27,7 +27,7 @@ from jp.provider.chat.messages import (
 )
 from jp.provider.errors import ProviderError
 from jp.provider.models import model_for
-from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, sampling_of
+from jp.provider.parameters import cache_not_sent, call_request, effort_of, is_off, merged, nearest_level, sampling_of
 
 PROTECTED = frozenset({"model", "messages", "tools", "stream", "n", "response_format", "cache_control"})
 """Fields that `other` cannot set: the log would not say what was sent, or the response could not be read."""
@@ -49,16 +49,10 @@ def choice_of(parameters: Parameters, tools: Sequence[ToolDefinition], model: Mo
     if wanted == "none":
         return Choice(wire="none") if quirks.tool_choice else Choice(plea="Answer without calling a tool.")
     if not (quirks.tool_choice and model.abilities.forced_tools):
-        return Choice(plea=_plea(wanted, [tool.name for tool in tools]))
+        return Choice(plea=call_request(wanted, [tool.name for tool in tools]))
     if wanted == "required":
         return Choice(wire="required", forces=True)
     return Choice(wire={"type": "function", "function": {"name": wanted}}, forces=True)
-
-
-def _plea(wanted: str, names: Sequence[str]) -> str:
-    if wanted == "required" and len(names) > 1:
-        return "Call one of the tools now."
-    return f"Call the tool {names[0] if wanted == 'required' else wanted!r} now."
 
 
 def tool(definition: ToolDefinition) -> JsonObject:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from jp.cli.terminal.dialogue import ask_alone
+from jp.cli.terminal.approval import ask_alone
 from jp.render.approval import Sheet
 from jp.render.prompts import About, ask_key, ask_line, ask_secret, ask_yes_no
 from jp.render.sanitize import escape

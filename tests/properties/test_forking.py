@@ -23,10 +23,9 @@ from jp.conversation.entries import (
     Unknown,
 )
 from jp.conversation.forking import TurnRange, turn_numbers
-from jp.conversation.repair import repair
 from jp.conversation.resource import Resource, ResourceBlock
 from jp.conversation.thread import ToolResult, UserResource, UserText, ViewEvent, carriers_in
-from jp.conversation.turns import divide, turns_of
+from jp.conversation.turns import divide, repair, turns_of
 
 STAND_INS = FactLines()
 REFERENCE = re.compile(r"The content of (\S+) is identical to ")

@@ -38,7 +38,7 @@ from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.provider.errors import ProviderError
 from jp.provider.http import Adapter
 from jp.provider.registry import create_adapter
-from jp.turn.prompt_size import prompt_size
+from jp.turn.measuring import prompt_size
 from jp.turn.request import RequestSettings, ThreadBuilder, build_thread, digests_of
 
 C = TypeVar("C", bound=Carrier)

@@ -22,7 +22,7 @@ from jp.config.layers import Resolved
 from jp.conversation.entries import AnyEntry
 from jp.conversation.resource import size_in_bytes
 from jp.errors import UsageError
-from jp.render.units import count_text, size_text
+from jp.render.tables import count_text, size_text
 from jp.suggestions import MIN_SIMILARITY
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from jp.context.calibration import Calibration, calibrate, ratio_of
+from jp.context.breakdown import Calibration, calibrate, ratio_of
 from jp.errors import StorageError
 from jp.file_access import read_beginning
 from jp.turn.measuring import Measured

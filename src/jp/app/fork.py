@@ -118,8 +118,7 @@ async def fork(options: Options, target: str = ".", request: ForkRequest | None 
 
 async def _compact(forking: ForkMaker, info: ConversationInfo, profile: str) -> None:
     """Compact a fork that was just written, or remove it again where that fails."""
-    from jp.app.compaction.compact import CompactionRequest, compact
-    from jp.app.compaction.overlays import made_sentence
+    from jp.app.compaction.compact import CompactionRequest, compact, made_sentence
 
     try:
         made = await compact(forking.options, str(info.id), CompactionRequest(profile=profile or None))

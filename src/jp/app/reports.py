@@ -27,10 +27,9 @@ from jp.compaction.large_items import LargeItem, Savings, large_items, savings_o
 from jp.compaction.projection import project
 from jp.compaction.transcript import transcript_of
 from jp.config.model import AppConfig
-from jp.context.breakdown import Breakdown, Bucket, Measurement, Room, Source, break_down
+from jp.context.breakdown import Breakdown, Bucket, Calibration, Measurement, Room, Source, break_down, ratio_of
 from jp.context.budget import Budget, ItemKind, items_of, threshold
 from jp.context.cache_hints import Volatile, find_volatile
-from jp.context.calibration import Calibration, ratio_of
 from jp.conversation.entries import AnyEntry, InputChange, RequestContext, ToolCallRequest, ToolCallResponse
 from jp.conversation.turns import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
 from jp.provider.base import ModelDetails

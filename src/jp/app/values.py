@@ -13,7 +13,7 @@ import msgspec
 from jp.conversation.forking import TurnRange
 from jp.conversation.turns import prompt_tokens
 from jp.errors import UsageError
-from jp.render.units import money_text
+from jp.render.tables import money_text
 from jp.turn.usage import Spending
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}

@@ -222,7 +222,7 @@ def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | No
     """Return the model that the person enters, by its name or its number; None if it is not a model."""
     from functools import partial
 
-    from jp.cli.terminal.dialogue import ask_alone
+    from jp.cli.terminal.approval import ask_alone
     from jp.errors import ConfigurationError
     from jp.provider.registry import parse_model_id, vendors
     from jp.render.prompts import ask_line

@@ -127,7 +127,7 @@ def _in_environment(config: AppConfig, provider: str) -> FoundKey | None:
 def _from_terminal(provider: str) -> str:
     from functools import partial
 
-    from jp.cli.terminal.dialogue import ask_alone
+    from jp.cli.terminal.approval import ask_alone
     from jp.errors import UsageError
     from jp.render.prompts import ask_secret
     from jp.render.tty import can_ask

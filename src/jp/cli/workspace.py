@@ -140,7 +140,7 @@ def _accepted_root(path: str, *, yes: bool) -> Path | None:
 def _agrees(question: str, shown: str) -> bool:
     from functools import partial
 
-    from jp.cli.terminal.dialogue import ask_alone
+    from jp.cli.terminal.approval import ask_alone
     from jp.errors import ConfigurationError
     from jp.render.approval import Sheet
     from jp.render.prompts import About, ask_yes_no

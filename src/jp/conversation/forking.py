@@ -28,10 +28,9 @@ from jp.conversation.entries import (
     TurnStart,
     Unknown,
 )
-from jp.conversation.repair import repair
 from jp.conversation.resource import Carrier, Resource, checksum
 from jp.conversation.thread import carriers_in, map_carriers
-from jp.conversation.turns import undone
+from jp.conversation.turns import repair, undone
 
 C = TypeVar("C", bound=Carrier)
 

@@ -15,7 +15,7 @@ import msgspec
 
 from jp.conversation.entries import JsonObject
 from jp.render.sanitize import escape, escape_line, tokens
-from jp.render.units import count_text
+from jp.render.tables import count_text
 
 Fragment = tuple[str, str]
 """A style and a text, as prompt_toolkit takes them."""

@@ -10,9 +10,9 @@ from jp.conversation.thread import CarrierChange, map_carriers
 from jp.conversation.turns import turns_of
 from jp.render.json_lines import entry_line
 from jp.render.sanitize import one_line, sanitize
+from jp.render.tables import count_text
 from jp.render.theme import Look, styled
 from jp.render.transcript import Data, Extent, Heading, Message, Note, Output, Part, Reasoning, Request, transcript
-from jp.render.units import count_text
 
 _INDENT = "    "
 _BOLD, _DIM, _FAILED = "1", "2", "31"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from jp.render.channel import ERASE, Channel
-from jp.render.tables import cell_width, clusters, truncate
+from jp.render.tables import cell_width, clusters, elapsed_text, truncate
 from jp.render.theme import Look, Measure, styled
 from jp.render.tty import is_asking
-from jp.render.units import elapsed_text
 from jp.turn.ports import Clock
 
 _PIECE = re.compile(r"\n|[ \t]+|[^ \t\n]+")

@@ -20,9 +20,8 @@ from jp.conversation.resource import (
     size_in_bytes,
 )
 from jp.render.sanitize import escape_line, one_line, sanitize
-from jp.render.tables import truncate
+from jp.render.tables import count_text, duration_text, size_text, truncate
 from jp.render.theme import StyleOf
-from jp.render.units import count_text, duration_text, size_text
 from jp.tool.base import CallProgress, QuestionAnswered
 from jp.turn.ports import CallAnswered, CallMade, ToolNews
 

@@ -61,9 +61,8 @@ from jp.conversation.turns import Turn, turns_of, undone
 from jp.errors import StorageError
 from jp.render.json_lines import SCHEMA, escape_controls
 from jp.render.sanitize import one_line
-from jp.render.tables import truncate
+from jp.render.tables import count_text, size_text, truncate
 from jp.render.tool_calls import arguments_text, is_one_line_failure, result_text
-from jp.render.units import count_text, size_text
 
 
 class Heading(msgspec.Struct, frozen=True, kw_only=True):

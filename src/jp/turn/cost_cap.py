@@ -29,8 +29,7 @@ from jp.provider.base import (
     WireRequest,
 )
 from jp.provider.models import cost
-from jp.turn.measuring import RelayingProvider
-from jp.turn.prompt_size import prompt_size
+from jp.turn.measuring import RelayingProvider, prompt_size
 
 CUT = "the limit on what it may cost"
 """The reason given for an answer that was cut here."""

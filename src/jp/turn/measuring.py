@@ -1,4 +1,4 @@
-"""Providers in front of another one, and what they measure: estimates beside reported usage."""
+"""Sizes of prompts: estimates, and what providers report beside them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,46 @@ import msgspec
 from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread
 from jp.conversation.turns import prompt_tokens
-from jp.provider.base import Part, Provider, UsageReport, WireRequest
+from jp.provider.base import Part, Provider, Sections, UsageReport, WireRequest
 from jp.provider.errors import ProviderError
+
+
+class PromptSize(msgspec.Struct, frozen=True, kw_only=True):
+    """About how many tokens each section of a prompt has. `encoded` is how many pictures and documents are in it."""
+
+    tools: int
+    system: int
+    messages: int
+    encoded: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.tools + self.system + self.messages
+
+    def scaled(self, ratio: float) -> PromptSize:
+        """Return the size with `ratio` real tokens for each estimated one."""
+        return PromptSize(
+            tools=round(self.tools * ratio),
+            system=round(self.system * ratio),
+            messages=round(self.messages * ratio),
+            encoded=self.encoded,
+        )
+
+
+def prompt_size(sections: Sections) -> PromptSize:
+    """Return the size of a prompt. Messages are counted once, however many requests contain them."""
+    from jp.context.estimate import estimate_parts
+
+    tools, system = estimate_parts(sections.tools), estimate_parts(sections.system)
+    messages = [message.tokens for message in sections.messages]
+    tokens, encoded = [part.tokens for part in messages], [part.encoded for part in messages]
+    return PromptSize(
+        tools=tools.tokens,
+        system=system.tokens,
+        messages=sum(tokens),
+        encoded=tools.encoded + system.encoded + sum(encoded),
+    )
 
 
 class RelayingProvider:
@@ -68,7 +106,6 @@ class MeasuringProvider(RelayingProvider):
     def _remember(self, request: WireRequest, reported: int) -> None:
         if not reported:
             return
-        from jp.turn.prompt_size import prompt_size
 
         size = prompt_size(request.sections)
         # What a picture or a document costs, words are not to blame for.

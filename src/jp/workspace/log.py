@@ -20,9 +20,9 @@ from jp.conversation.entries import (
     Original,
     UnwritableEntryError,
 )
-from jp.conversation.repair import repair
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import map_carriers
+from jp.conversation.turns import repair
 from jp.errors import StorageError
 from jp.file_access import LIST
 from jp.workspace.blobs import BlobStore, stored

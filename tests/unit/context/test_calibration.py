@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from jp.context.calibration import Calibration, calibrate, ratio_of
+from jp.context.breakdown import Calibration, calibrate, ratio_of
 
 NOTHING = Calibration()
 

@@ -16,8 +16,8 @@ from jp.conversation.entries import (
     TurnStart,
     Unknown,
 )
-from jp.conversation.repair import Repair, repair
 from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, Block, TextBlock
+from jp.conversation.turns import Repair, repair
 
 ASKED: list[AnyEntry] = [
     Header(id="h", format=1, created_at="t", nonce="n"),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.render.units import count_text, duration_text, elapsed_text, money_text, short_count, size_text
+from jp.render.tables import count_text, duration_text, elapsed_text, money_text, short_count, size_text
 
 
 @pytest.mark.parametrize(

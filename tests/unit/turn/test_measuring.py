@@ -13,8 +13,7 @@ from jp.conversation.entries import Usage
 from jp.conversation.thread import Thread, UserText
 from jp.provider.base import Part, Provider, UsageReport, WireRequest
 from jp.provider.errors import ProviderError
-from jp.turn.measuring import MeasuringProvider
-from jp.turn.prompt_size import prompt_size
+from jp.turn.measuring import MeasuringProvider, prompt_size
 
 THREAD = Thread(model="m", system=("Be brief.",), tools=(), events=(UserText(text="Hi", turn=0),))
 REPORT = UsageReport(Usage(input=10, cache_read=20, cache_write=5, output=3))

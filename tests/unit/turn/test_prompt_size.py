@@ -7,7 +7,7 @@ import pytest
 
 from jp.context.budget import PER_IMAGE
 from jp.provider.base import Sections, SentMessage
-from jp.turn.prompt_size import prompt_size
+from jp.turn.measuring import prompt_size
 
 PICTURE = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(90_000)).decode()
 PDF = b64encode(b"%PDF-1.7\n" + bytes(9_000)).decode()

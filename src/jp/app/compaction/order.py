@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -25,7 +27,9 @@ from jp.compaction.planning import PolicyWish, wish_of
 from jp.config.layers import Resolved
 from jp.config.model import CompactionConfig, ProfileConfig, ToolCallMode, profiles_of
 from jp.config.schema import key_text
+from jp.conversation.entries import Compaction, SummaryPolicy
 from jp.errors import ConfigurationError, UsageError
+from jp.render.tables import text_table
 from jp.suggestions import closest_names
 
 _TOKENS = re.compile(r"([0-9]+(?:\.[0-9]+)?)k(?: ?tokens)?|([0-9]+) ?tokens")
@@ -361,3 +365,55 @@ def _profile(config: CompactionConfig, name: str) -> ProfileConfig:
     near = closest_names(name, profiles)
     known = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(profiles))}"
     raise ConfigurationError(f"there is no compaction profile {name!r}", hint=known)
+
+
+def policies_text(overlay: Compaction) -> str:
+    """Return the effects of an overlay, in words."""
+    if overlay.summary is not None:
+        return "summary"
+    said: list[str] = []
+    if overlay.reasoning is not None:
+        said.append("reasoning")
+    tools = overlay.tool_calls
+    if tools is not None:
+        halves = {(True, True): "tools", (True, False): "tool requests", (False, True): "tool responses"}
+        halved = halves.get((tools.request, tools.response), "tools")
+        how = {"omit": "tools omitted", "digest": f"{halved} digested", "strip": halved}
+        said.append(how[tools.policy])
+    if overlay.resources is not None:
+        said.append("superseded resources")
+    return " + ".join(said) or "nothing"
+
+
+def profiles_text(listed: Sequence[ListedProfile], *, width: int | None) -> str:
+    """Return the profiles as a table, the one that holds where none is named marked."""
+    rows = [
+        (f"{one.name} (default)" if one.is_default else one.name, policies_text(_overlay_of(one)), one.source)
+        for one in listed
+    ]
+    return text_table(("PROFILE", "WHAT IT DOES", "FROM"), rows, width=width).rstrip("\n")
+
+
+def profiles_value(listed: Sequence[ListedProfile]) -> dict[str, Any]:
+    """Return the same as data."""
+    profiles = [{"name": one.name, "source": one.source, "policies": _policies_value(one.profile)} for one in listed]
+    return {"default_profile": next((one.name for one in listed if one.is_default), None), "profiles": profiles}
+
+
+def _policies_value(profile: ProfileConfig) -> dict[str, Any]:
+    value: dict[str, Any] = msgspec.to_builtins(profile)
+    if profile.tool_calls is not None:
+        value["tool_calls"] = msgspec.structs.asdict(tool_policy(profile.tool_calls))
+    return {name: said for name, said in value.items() if said not in (None, {})}
+
+
+def _overlay_of(listed: ListedProfile) -> Compaction:
+    wish = wish_of(listed.profile)
+    return Compaction(
+        from_turn=0,
+        to_turn=0,
+        summary=SummaryPolicy(text="") if wish.summary else None,
+        reasoning="strip" if wish.reasoning else None,
+        tool_calls=wish.tools,
+        resources="superseded" if wish.resources else None,
+    )

@@ -31,9 +31,8 @@ from jp.compaction.projection import project
 from jp.compaction.status_lines import StandIns
 from jp.compaction.transcript import transcript_of
 from jp.config.model import AppConfig, profiles_of
-from jp.context.breakdown import Part
+from jp.context.breakdown import Calibration, Part, calibrate
 from jp.context.budget import EditCost, Prices, PromptEdit, cost_of_edit, estimate_messages
-from jp.context.calibration import Calibration, calibrate
 from jp.context.estimate import estimate_tokens
 from jp.context.summary_asking import answer_budget, summary_limit
 from jp.context.types import Transcript

@@ -11,8 +11,8 @@ from time import time
 import msgspec
 from msgspec.structs import replace
 
+from jp.app.compaction.compact import turns_text
 from jp.app.compaction.order import CompactionOrder, order_of
-from jp.app.compaction.overlays import turns_text
 from jp.app.compaction.summarizer import error_kind_of, limit_of, local_summary, summarizer_for, texts_of
 from jp.app.estimates import known_error
 from jp.app.query.budget import payment
@@ -52,8 +52,8 @@ from jp.file_access import read_beginning
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
 from jp.turn.bound_reasoning import render_bound
+from jp.turn.measuring import prompt_size
 from jp.turn.ports import Recorder
-from jp.turn.prompt_size import prompt_size
 from jp.turn.sent import sent_requests, thread_of
 from jp.workspace.files import SYSTEM, make_directories, replace_file, timestamp
 

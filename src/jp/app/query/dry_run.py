@@ -15,7 +15,7 @@ from jp.provider.http import HttpProvider
 from jp.provider.registry import cloud_of, kind_of, vendor_of, vendors
 from jp.provider.vendor import read_token_count
 from jp.turn.bound_reasoning import render_bound
-from jp.turn.prompt_size import prompt_size
+from jp.turn.measuring import prompt_size
 from jp.turn.request import InlineLoader, build_thread
 
 

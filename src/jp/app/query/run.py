@@ -246,7 +246,7 @@ async def compact_first(wiring: Wiring, begun: ConversationContext) -> None:
     """
     if wiring.context.arguments.compact is None:
         return
-    from jp.app.compaction.overlays import append, made_sentence, make
+    from jp.app.compaction.compact import append, made_sentence, make
     from jp.app.compaction.preview import Previewer
     from jp.app.query.budget import payment
 
@@ -269,7 +269,7 @@ def compacted_entries(wiring: Wiring, entries: Sequence[AnyEntry], loader: Loade
     """Return the stream as `--compact` would leave it, for a dry run: no model is asked, so a summary is not there."""
     if wiring.context.arguments.compact is None:
         return entries
-    from jp.app.compaction.overlays import turns_text
+    from jp.app.compaction.compact import turns_text
     from jp.app.compaction.preview import Previewer
 
     previewer = Previewer(entries, wiring.config, loader, now=time(), model=wiring.model)

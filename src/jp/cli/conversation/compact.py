@@ -11,26 +11,30 @@ import typer
 
 from jp.app.compaction.compact import (
     CompactionRequest,
-    chosen_compactions,
-    make_compaction,
-    plan_compaction,
-    proposals_of,
-    undo_compactions,
-)
-from jp.app.compaction.order import PolicyFlags, RangeFlags, bounds_of, listed_profiles, parse_budget
-from jp.app.compaction.overlays import (
     CompactionResult,
     append,
+    chosen_compactions,
     frees_little,
     little_freed,
+    make_compaction,
     over_budget,
     overlay_value,
-    policies_text,
+    plan_compaction,
     preview_text,
     preview_value,
+    proposals_of,
+    turns_text,
+    undo_compactions,
+)
+from jp.app.compaction.order import (
+    PolicyFlags,
+    RangeFlags,
+    bounds_of,
+    listed_profiles,
+    parse_budget,
+    policies_text,
     profiles_text,
     profiles_value,
-    turns_text,
 )
 from jp.app.compaction.preview import Previewer
 from jp.app.conversations import OpenConversation, ReadConversation, open_conversation, read_conversation
@@ -44,7 +48,7 @@ from jp.config.model import CompactionConfig
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.turns import turns_of, undone
 from jp.errors import ExitCode, UsageError
-from jp.render.units import count_text
+from jp.render.tables import count_text
 
 
 class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
@@ -268,7 +272,7 @@ def _base(workspace: AnyWorkspace) -> str:
 
 
 def _width(options: GlobalOptions) -> int | None:
-    from jp.cli.looks import width_of_stdout
+    from jp.cli.output import width_of_stdout
 
     return width_of_stdout(options)
 

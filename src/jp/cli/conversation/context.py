@@ -17,9 +17,8 @@ from jp.context.breakdown import Bucket
 from jp.context.budget import ItemKind
 from jp.context.cache_hints import Volatile, VolatileKind
 from jp.render.sanitize import one_line
-from jp.render.tables import pad, text_table, truncate
+from jp.render.tables import count_text, pad, text_table, truncate
 from jp.render.theme import Look
-from jp.render.units import count_text
 
 BUCKET_NAMES: dict[Bucket, str] = {
     "system_prompt": "system prompt",
@@ -227,8 +226,7 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
         jp conversation context --format json | jq '.largest[].handle'
     """
     from jp.app.reports import context_report
-    from jp.cli.looks import look_of_stdout, width_of_stdout
-    from jp.cli.output import print_result
+    from jp.cli.output import look_of_stdout, print_result, width_of_stdout
     from jp.cli.terminal.streams import write_stdout
     from jp.config.model import StyleConfig
 

@@ -143,7 +143,7 @@ def _named(info: ConversationInfo) -> str:
 def _agrees(chosen: list[ConversationInfo]) -> bool:
     from functools import partial
 
-    from jp.cli.terminal.dialogue import ask_alone
+    from jp.cli.terminal.approval import ask_alone
     from jp.errors import UsageError
     from jp.render.approval import Sheet
     from jp.render.prompts import About, ask_yes_no

@@ -122,7 +122,7 @@ def _table(options: GlobalOptions, found: Sequence[ConversationInfo], active: Co
 
     from jp.app.targets import title_of
     from jp.app.values import ago
-    from jp.cli.looks import width_of_stdout
+    from jp.cli.output import width_of_stdout
     from jp.render.tables import text_table
 
     now = time()

@@ -190,7 +190,7 @@ class _Parts:
 def _pieces(
     options: GlobalOptions, read: ReadConversation, chosen: frozenset[int] | None, parts: _Parts
 ) -> Iterator[str]:
-    from jp.cli.looks import look_of_stdout
+    from jp.cli.output import look_of_stdout
     from jp.render.history import json_history, pretty_history, text_history
     from jp.render.transcript import Extent
 
@@ -213,7 +213,7 @@ def _pieces(
 
 def _view(options: GlobalOptions, read: ReadConversation, extent: Extent) -> Iterator[str]:
     """Yield what the model sees."""
-    from jp.cli.looks import look_of_stdout
+    from jp.cli.output import look_of_stdout
     from jp.compaction.fact_lines import FactLines
     from jp.compaction.projection import project
     from jp.render.history import pretty_of, text_of

@@ -34,7 +34,7 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         jp conversation show
         jp conversation show last --format json
     """
-    from jp.app.compaction.overlays import overlay_text, overlay_value
+    from jp.app.compaction.compact import overlay_text, overlay_value
     from jp.app.conversations import read_conversation
     from jp.cli.output import print_result
     from jp.compaction.overlays import compactions_in_force
@@ -231,7 +231,8 @@ def _type(entry: Undoable) -> str:
 
 
 def _said(entry: Undoable, entries: Sequence[AnyEntry]) -> str:
-    from jp.app.compaction.overlays import policies_text, turns_text
+    from jp.app.compaction.compact import turns_text
+    from jp.app.compaction.order import policies_text
     from jp.config.schema import key_text
     from jp.conversation.entries import Compaction, ConfigDelta
     from jp.conversation.turns import turns_of

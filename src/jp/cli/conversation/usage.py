@@ -18,8 +18,7 @@ from jp.context.estimate import estimate_tokens_of_bytes
 from jp.conversation.entries import Usage
 from jp.conversation.turns import prompt_tokens
 from jp.render.sanitize import one_line
-from jp.render.tables import text_table
-from jp.render.units import count_text, money_text, short_count, size_text
+from jp.render.tables import count_text, money_text, short_count, size_text, text_table
 from jp.turn.usage import Change, Miss, Spending
 
 _TOKENS = ("input", "read", "written", "output", "reasoning")
@@ -305,8 +304,7 @@ def usage(
         jp conversation usage --format json | jq .total.cost_usd
     """
     from jp.app.reports import usage_report
-    from jp.cli.looks import width_of_stdout
-    from jp.cli.output import print_result
+    from jp.cli.output import print_result, width_of_stdout
 
     report = usage_report(options, target)
     print_result(

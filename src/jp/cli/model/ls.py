@@ -146,9 +146,8 @@ def _say(options: GlobalOptions, asked: Asked) -> None:
 
 
 def _text(options: GlobalOptions, found: Sequence[Models], naming: Naming) -> str:
-    from jp.cli.looks import width_of_stdout
-    from jp.render.tables import text_table
-    from jp.render.units import short_count
+    from jp.cli.output import width_of_stdout
+    from jp.render.tables import short_count, text_table
 
     def table(count: Callable[[int], str], width: int | None) -> list[str]:
         rows = [_row(known, models, naming, count) for models in found for known in models.known]

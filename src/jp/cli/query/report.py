@@ -19,7 +19,7 @@ from jp.cli.output import print_result
 from jp.conversation.entries import AnyEntry, JsonObject, Usage
 from jp.conversation.resource import Resource, size_in_bytes
 from jp.conversation.turns import prompt_tokens, usage_by_turn
-from jp.render.units import count_text
+from jp.render.tables import count_text
 from jp.turn.request import context_in_force
 from jp.turn.usage import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, of_summaries, price_of, total_of
 

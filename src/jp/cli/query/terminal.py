@@ -11,8 +11,8 @@ import msgspec
 from jp.app.query.arguments import DisplayOptions
 from jp.app.query.conversation import is_attended
 from jp.app.query.screen import Dialogue, Stoppable, TurnDisplay, TurnEnd
-from jp.cli.looks import check_theme, preferences, standard_streams
 from jp.cli.options import GlobalOptions
+from jp.cli.output import check_theme, preferences, standard_streams
 from jp.cli.terminal.signals import Interruption
 from jp.cli.terminal.streams import write_stderr
 from jp.config.entries import ToolStyleConfig
@@ -60,7 +60,7 @@ class TerminalScreen:
         """See the port."""
         if not is_attended():
             return None
-        from jp.cli.terminal.dialogue import TerminalRespondent
+        from jp.cli.terminal.approval import TerminalRespondent
 
         return TerminalRespondent(dialogue)
 

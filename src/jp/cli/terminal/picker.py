@@ -223,7 +223,7 @@ def pick(offer: Offer) -> ConversationId:
     Raises:
         KeyboardInterrupt: they left without a choice.
     """
-    from jp.cli.terminal.dialogue import ask_alone
+    from jp.cli.terminal.approval import ask_alone
 
     return ask_alone(partial(pick_async, offer))
 

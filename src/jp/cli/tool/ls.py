@@ -192,8 +192,7 @@ def ls(
     """
     from jp.app.settings import tell_ignored
     from jp.app.tools import read_tools
-    from jp.cli.looks import width_of_stdout
-    from jp.cli.output import print_result
+    from jp.cli.output import print_result, width_of_stdout
     from jp.cli.terminal.exit import report
     from jp.render.tables import text_table
     from jp.tool.toolbox import ALL

@@ -18,7 +18,7 @@ from jp.app.tools import ReadTools, read_tools, unknown_name
 from jp.cli.options import GlobalOptions
 from jp.cli.output import print_result
 from jp.cli.query.terminal import open_display
-from jp.cli.terminal.dialogue import AbsentRespondent
+from jp.cli.terminal.approval import AbsentRespondent
 from jp.cli.terminal.signals import interruptions
 from jp.cli.tool.ls import OptionalTarget, ToolName
 from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
@@ -35,8 +35,8 @@ from jp.conversation.resource import (
 from jp.errors import ExitCode, JpError, UsageError, reason_of
 from jp.file_access import read_beginning
 from jp.render.stream import PausableRenderer
+from jp.render.tables import size_text
 from jp.render.theme import use_color
-from jp.render.units import size_text
 from jp.tool.base import CallOutcome, CallProgress, CallStarted, QuestionAnswered, ToolEvent, ToolOutput
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.rules import argument_problems, fitted
@@ -196,8 +196,7 @@ class _ByHand:
 
     def _ports(self, config: AppConfig) -> ToolPorts:
         from jp.app.toolset import AttachmentNames
-        from jp.cli.terminal.approval import TerminalApprover
-        from jp.cli.terminal.dialogue import TerminalRespondent
+        from jp.cli.terminal.approval import TerminalApprover, TerminalRespondent
         from jp.tool.consent import Answers, Consent, Inquiries
 
         attended = is_attended()

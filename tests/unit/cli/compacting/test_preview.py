@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from conversations import MODEL, Conversation, conversation_of, sampled_conversations
+from jp.app.compaction.compact import Proposals, StaleProposalError
 from jp.app.compaction.order import CompactionOrder, PolicyFlags, RangeFlags, order_of
-from jp.app.compaction.overlays import Proposals, StaleProposalError
 from jp.app.compaction.preview import Previewer
 from jp.app.compaction.summarizer import local_summary
 from jp.compaction.fact_lines import FactLines

@@ -6,16 +6,16 @@ import pytest
 from inline_snapshot import snapshot
 from msgspec.structs import replace
 
-from jp.app.compaction.overlays import (
+from jp.app.compaction.compact import (
     CompactionResult,
     made_sentence,
     overlay_text,
     overlay_value,
-    policies_text,
     preview_text,
     preview_value,
     turns_text,
 )
+from jp.app.compaction.order import policies_text
 from jp.app.compaction.preview import Preview, SummaryPreview
 from jp.compaction.fact_lines import tool_policy
 from jp.compaction.large_items import LargeItem

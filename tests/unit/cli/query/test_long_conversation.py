@@ -37,9 +37,8 @@ from jp.tool.consent import Answers, Consent
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.turn.loop import TurnLoop
 from jp.turn.machine import Limits, RetryPolicy
-from jp.turn.measuring import RelayingProvider
+from jp.turn.measuring import PromptSize, RelayingProvider, prompt_size
 from jp.turn.ports import TurnPorts
-from jp.turn.prompt_size import PromptSize, prompt_size
 from jp.turn.request import RequestSettings
 from jp.workspace.log import Log
 from jp.workspace.session import SessionKey

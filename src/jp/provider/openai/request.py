@@ -181,7 +181,7 @@ def own_reasoning(event: AssistantReasoning, model: str, provider: str) -> JsonO
 
 
 class Builder:
-    """Adds events to items. Only the last item ever changes."""
+    """Adds events to items. Only a user's item at the end ever changes, which final events do not end with."""
 
     def __init__(self, provider: str, model: Model, thread: Thread) -> None:
         self._provider = provider
@@ -199,9 +199,6 @@ class Builder:
         """Return a builder that goes on from here; what is added to it is not added here."""
         found: Builder = copy(self)
         found._items, found._held = list(self._items), list(self._held)
-        if self._speaks is not None:
-            last = self._items[-1]
-            found._items[-1] = {**last, "content": list(last["content"])}
         return found
 
     def add(self, event: Arranged) -> None:

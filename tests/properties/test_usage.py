@@ -11,13 +11,14 @@ from msgspec.structs import replace
 
 from choices import Choices, choices
 from jp.app.reports import usage_report_of
-from jp.cli.conversation.usage import report_text, report_value
+from jp.cli.conversation.usage import report_parts, report_value
 from jp.compaction.overlays import forked_stream
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, CycleEnd, Digests, Usage
 from jp.conversation.forking import TurnRange
 from jp.conversation.turns import TurnUsage, turns_of, usage_by_turn
 from jp.provider.base import ModelDetails, Part, TextDelta, UsageReport
+from jp.render.tables import plain_text
 from jp.turn.cost_cap import Meter, least_cost, prices_of
 from jp.turn.usage import price_of, total_of
 from streams import any_streams
@@ -86,7 +87,7 @@ def test_the_turns_the_cycles_and_the_models_add_up_to_the_total(entries: Sequen
 @given(entries=spent_streams, width=st.sampled_from((None, 80, 200)), by_cycle=st.booleans())
 def test_every_report_can_be_shown(entries: Sequence[AnyEntry], width: int | None, *, by_cycle: bool) -> None:
     report = usage_report_of(entries, CONFIG)
-    table = report_text(report, width=width, by_cycle=by_cycle).partition("\n\n")[0]
+    table = plain_text(report_parts(report, by_cycle=by_cycle), width=width).partition("\n\n")[0]
 
     assert width is None or all(len(line) <= width for line in table.splitlines())
     assert report_value(report)["total"]["cycles"] == report.total.cycles

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jp.cli.options import GlobalOptions
 from jp.cli.terminal.streams import SCHEMA, json_text, write_stdout
 from jp.config.model import StyleConfig
 from jp.render.stream import Streams
-from jp.render.theme import Look, Preferences, columns_of, display_width, look_at
+from jp.render.theme import Look, Preferences, columns_of, display_width, is_live, look_at
+
+if TYPE_CHECKING:
+    from jp.render.tables import Result
 
 
 def standard_streams() -> Streams:
@@ -54,7 +57,12 @@ def width_of_stdout(options: GlobalOptions) -> int | None:
     return display_width(options.width, os.environ, columns=columns_of(sys.stdout, sys.stderr))
 
 
-def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any], nothing: str = "") -> None:
+def is_drawn(options: GlobalOptions) -> bool:
+    """Return whether results are drawn for a person: on a terminal that can show more than plain lines."""
+    return options.format == "pretty" and is_live(sys.stdout, os.environ)
+
+
+def print_result(options: GlobalOptions, *, text: Result, value: dict[str, Any], nothing: str = "") -> None:
     """Print the result of a command: `text`, or with `--format json` the one JSON object `value` and its `schema`.
 
     An empty text prints nothing, and `nothing` is what a person is told then, on stderr. A text that lacks its last
@@ -66,11 +74,18 @@ def print_result(options: GlobalOptions, *, text: str, value: dict[str, Any], no
     if options.format == "json":
         write_stdout(f"{json_text({'schema': SCHEMA, **value})}\n")
         return
-    if options.format == "pretty" or sys.stdout.isatty():
-        from jp.render.sanitize import sanitize
-
-        text = sanitize(text)
-    if text:
-        write_stdout(text if text.endswith("\n") else f"{text}\n")
+    written = _written(options, text)
+    if written:
+        write_stdout(written if written.endswith("\n") else f"{written}\n")
     elif nothing:
         options.notice(nothing)
+
+
+def _written(options: GlobalOptions, text: Result) -> str:
+    """Return a result as text: drawn on a terminal, else plain."""
+    from jp.render.tables import draw, plain_text
+
+    if not isinstance(text, str) and is_drawn(options):
+        return draw(text, look_of_stdout(options, StyleConfig()))
+    is_shown = options.format == "pretty" or sys.stdout.isatty()
+    return plain_text(text, width=width_of_stdout(options), is_shown=is_shown)

@@ -27,17 +27,18 @@ def show(options: GlobalOptions) -> None:
     from jp.app.options import open_workspace
     from jp.app.settings import as_value, read_sources
     from jp.cli.output import print_result
+    from jp.render.tables import Facts
 
     workspace = open_workspace(options)
     sources = read_sources(options, workspace)
     values = sources.needing_trust()
     trusted = not sources.resolve().ignored
     count = len(workspace.conversations())
-    lines = [
-        f"root           {workspace.root or 'none: this is your own workspace'}",
-        f"user data      {workspace.user_data}",
-        f"conversations  {count}",
-        f"trust          {_trust_text(values, trusted=trusted)}",
+    rows = [
+        ("root", str(workspace.root or "none: this is your own workspace")),
+        ("user data", str(workspace.user_data)),
+        ("conversations", str(count)),
+        ("trust", _trust_text(values, trusted=trusted)),
     ]
     value = {
         "root": None if workspace.root is None else str(workspace.root),
@@ -46,7 +47,7 @@ def show(options: GlobalOptions) -> None:
         "trusted": trusted,
         "needs_trust": [as_value(item) for item in values],
     }
-    print_result(options, text="\n".join(lines), value=value)
+    print_result(options, text=[Facts(title="workspace", rows=rows, widths=(15,))], value=value)
 
 
 def trust(

@@ -1,8 +1,16 @@
-"""Tables on a terminal and in a pipe, and numbers with units."""
+"""Results as text: tables, facts and trees, drawn by rich on a terminal and plain elsewhere; numbers with units."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, assert_never
+
+import msgspec
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from jp.render.theme import Look
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
 _KIBI = 1024
@@ -124,32 +132,268 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 _GAP = "  "
 _NARROWEST = 8
 
+Row = Sequence[str]
 
-def text_table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None, right: frozenset[int] = frozenset()
-) -> str:
-    """Return `rows` below `head`; empty where there are none.
 
-    Every cell is one line without control characters. Where `width` is given and a row is wider, its last column gives
-    way first, down to 8 cells; without it nothing is cut, as scripts want it. `right` are the columns that are aligned
-    to the right.
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows below a head. Each cell is shown as one line without control characters.
+
+    Args:
+        right: The columns that are aligned to the right.
+        keys: The columns that identify a row, colored on a terminal.
+        short: The same rows with rounded numbers, for where the exact ones do not fit.
+        sections: Headings, each with the number of its rows; every section repeats the head.
     """
-    if not rows:
-        return ""
+
+    head: Row
+    rows: Sequence[Row]
+    right: frozenset[int] = frozenset()
+    keys: frozenset[int] = frozenset()
+    short: Sequence[Row] = ()
+    sections: Sequence[tuple[str, int]] = ()
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of a label, a value and perhaps a note. `widths` are those of all columns but the last in plain text."""
+
+    title: str
+    rows: Sequence[Row]
+    widths: Sequence[int]
+
+
+class Tree(msgspec.Struct, frozen=True, kw_only=True):
+    """A label with branches below it. `plain` is the whole as plain text; branches need none."""
+
+    label: str
+    branches: Sequence[Tree] = ()
+    plain: str = ""
+
+
+class Colored(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines that the caller has colored, and in which every other character is printable."""
+
+    text: str
+
+
+Part = str | Table | Facts | Tree | Colored
+Result = str | Sequence[Part]
+"""A text, or parts of it, each of which begins on a line of its own."""
+
+
+def parts_of(result: Result) -> Sequence[Part]:
+    """Return the parts that are not empty texts at the end; a text is one part."""
+    return ([result] if result else []) if isinstance(result, str) else result
+
+
+def plain_text(result: Result, *, width: int | None = None, is_shown: bool = False) -> str:
+    """Return a result as plain text.
+
+    Args:
+        result: The text or its parts.
+        width: Tables are cut to it; without it nothing is cut, as scripts want it.
+        is_shown: Whether a terminal may show it, which nothing in it can steer then.
+    """
+    from jp.render.sanitize import sanitize
+
+    texts = ((part, _plain(part, width)) for part in parts_of(result))
+    return "\n".join(sanitize(text) if is_shown and not isinstance(part, Colored) else text for part, text in texts)
+
+
+def _plain(part: Part, width: int | None) -> str:
+    match part:
+        case str():
+            return part
+        case Colored():
+            return part.text
+        case Table():
+            lines = _table_lines(part, width)
+            return "\n".join(_sectioned(part, lines[:1], lines[1:]))
+        case Facts():
+            return "\n".join(_plain_row(row, part.widths) for row in part.rows)
+        case Tree():
+            return part.plain
+        case _:
+            assert_never(part)
+
+
+def _plain_row(row: Row, widths: Sequence[int]) -> str:
+    padded = (pad(cell, width) for cell, width in zip(row, widths, strict=False))
+    return "".join([*padded, *row[len(widths) :]]).rstrip()
+
+
+def _table_lines(table: Table, width: int | None) -> list[str]:
+    """Return the head and the rows. In a narrower `width` short numbers are used, then the last column gives way."""
+    if not table.rows:
+        return []
+    lines = _aligned(table, table.rows, None)
+    if width is None or max(map(cell_width, lines)) <= width:
+        return lines
+    return _aligned(table, table.short or table.rows, width)
+
+
+def _aligned(table: Table, rows: Sequence[Row], width: int | None) -> list[str]:
     from jp.render.sanitize import one_line
 
-    cells = [[one_line(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(cell_width(row[column]) for row in cells) for column in range(len(head))]
+    cells = [[one_line(cell) for cell in row] for row in (table.head, *rows)]
+    widths = [max(cell_width(row[column]) for row in cells) for column in range(len(table.head))]
     if width is not None:
         taken = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
         widths[-1] = min(widths[-1], max(width - taken, _NARROWEST))
-    return "".join(f"{_row(row, widths, right, width)}\n" for row in cells)
+    return [_row(row, widths, table.right, width) for row in cells]
 
 
-def _row(row: Sequence[str], widths: Sequence[int], right: frozenset[int], width: int | None) -> str:
+def _row(row: Row, widths: Sequence[int], right: frozenset[int], width: int | None) -> str:
     padded = [
         pad(truncate(cell, size), size, right=column in right)
         for column, (cell, size) in enumerate(zip(row, widths, strict=True))
     ]
     line = _GAP.join(padded).rstrip()
     return line if width is None else truncate(line, width)
+
+
+def _sectioned(table: Table, head: Sequence[str], rows: Sequence[str]) -> list[str]:
+    """Return the lines of a table; each section has its heading and the head above its rows."""
+    if not table.sections:
+        return [*head, *rows]
+    lines: list[str] = []
+    start = 0
+    for heading, count in table.sections:
+        gap = [""] if lines else []
+        lines += [*gap, heading, *(head if count else ()), *rows[start : start + count]]
+        start += count
+    return lines
+
+
+_LABEL_STYLE, _KEY_STYLE, _FRAME_STYLE = "bold", "cyan", "dim"
+
+
+def draw(result: Result, look: Look) -> str:
+    """Return a result as rich draws it for a terminal, which nothing in it can steer."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    from jp.render.sanitize import sanitize
+
+    console = Console(
+        file=StringIO(),
+        force_terminal=True,
+        color_system="standard" if look.color else None,
+        width=look.width,
+        legacy_windows=False,
+        no_color=not look.color,
+        highlight=False,
+    )
+
+    def drawn(renderable: RenderableType) -> list[str]:
+        with console.capture() as captured:
+            console.print(renderable)
+        return [line.rstrip() for line in captured.get().splitlines()]
+
+    lines: list[str] = []
+    for part in parts_of(result):
+        match part:
+            case str():
+                lines.append(sanitize(part))
+            case Colored():
+                lines.append(part.text)
+            case Table():
+                lines += _drawn_table(part, look, drawn)
+            case Facts():
+                lines += drawn(_rich_facts(part, look))
+            case Tree():
+                lines += drawn(_rich_tree(part, look))
+            case _:
+                assert_never(part)
+    return "\n".join(lines)
+
+
+def _drawn_table(table: Table, look: Look, drawn: Callable[[RenderableType], list[str]]) -> list[str]:
+    if not table.rows:
+        return _sectioned(table, [], [])
+    fitted, hidden = _fitted(table, look.width)
+    rows = drawn(_rich_table(fitted, look))
+    above = len(rows) - len(fitted.rows)
+    note = [f"(no room for: {', '.join(hidden)})"] if hidden else []
+    return [*_sectioned(fitted, rows[:above], rows[above:]), *note]
+
+
+def _fitted(table: Table, width: int) -> tuple[Table, Row]:
+    """Return as much of a table as fits, and the heads of its last columns that do not."""
+    rows, columns = table.rows, range(len(table.head))
+    widths = [max(cell_width(row[column]) for row in (table.head, *rows)) for column in columns]
+    if table.short and sum(widths) + len(_GAP) * (len(widths) - 1) > width:
+        rows = table.short
+        widths = [max(cell_width(row[column]) for row in (table.head, *rows)) for column in columns]
+    kept = len(widths)
+    while kept > 1 and sum(widths[: kept - 1]) + len(_GAP) * (kept - 1) + min(widths[kept - 1], _NARROWEST) > width:
+        kept -= 1
+    fitted = msgspec.structs.replace(table, head=table.head[:kept], rows=[row[:kept] for row in rows], short=())
+    return fitted, table.head[kept:]
+
+
+def _rich_table(table: Table, look: Look) -> RenderableType:
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    from jp.render.sanitize import one_line
+
+    grid = RichTable(
+        box=box.SIMPLE_HEAD if look.unicode else None,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0) if look.unicode else (0, 2, 0, 0),
+        border_style=_FRAME_STYLE,
+        header_style=_LABEL_STYLE,
+    )
+    last = len(table.head) - 1
+    for column, title in enumerate(table.head):
+        grid.add_column(
+            Text(one_line(title)),
+            style=_KEY_STYLE if column in table.keys else None,
+            justify="right" if column in table.right else "left",
+            no_wrap=column != last,
+            overflow="ellipsis",
+        )
+    for row in table.rows:
+        grid.add_row(*(Text(one_line(cell), no_wrap=True, overflow="ellipsis") for cell in row))
+    return grid
+
+
+def _rich_facts(facts: Facts, look: Look) -> RenderableType:
+    from rich import box
+    from rich.panel import Panel
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    from jp.render.sanitize import one_line
+
+    grid = RichTable.grid(padding=(0, 2, 0, 0))
+    for style in (_LABEL_STYLE, None, _FRAME_STYLE)[: max(map(len, facts.rows), default=0)]:
+        grid.add_column(style=style, overflow="fold")
+    for row in facts.rows:
+        grid.add_row(*(Text(one_line(cell)) for cell in row))
+    return Panel(
+        grid,
+        title=Text(one_line(facts.title), style=_KEY_STYLE),
+        title_align="left",
+        box=box.ROUNDED if look.unicode else box.ASCII,
+        border_style=_FRAME_STYLE,
+        expand=False,
+    )
+
+
+def _rich_tree(tree: Tree, look: Look) -> RenderableType:
+    from rich.text import Text
+    from rich.tree import Tree as RichTree
+
+    from jp.render.sanitize import one_line
+
+    def grow(branches: Sequence[Tree], below: RichTree) -> None:
+        for branch in branches:
+            grow(branch.branches, below.add(Text(one_line(branch.label))))
+
+    root = RichTree(Text(one_line(tree.label), style=_LABEL_STYLE), guide_style=_FRAME_STYLE)
+    grow(tree.branches, root)
+    return root

@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from jp.app.compaction.preview import LastCycle, Tokens
 from jp.app.reports import ContextItem, ContextReport, of_breakdown
-from jp.cli.conversation.context import report_text
+from jp.cli.conversation.context import report_parts
 from jp.context.breakdown import Breakdown, Measurement, Part, Room, break_down
 from jp.context.budget import Item
 from jp.context.cache_hints import Volatile
+from jp.render.tables import plain_text
 from jp.render.theme import Look
 
 PARTS = (
@@ -93,7 +94,7 @@ where this changes in the system prompt, the provider's cache is missed:
 
 
 def shown(report: ContextReport = REPORT, *, width: int = 80, unicode: bool = True, color: bool = False) -> str:
-    return report_text(report, Look(width=width, unicode=unicode, color=color), table_width=width)
+    return plain_text(report_parts(report, Look(width=width, unicode=unicode, color=color)), width=width) + "\n"
 
 
 def test_a_report_is_read_at_a_glance() -> None:

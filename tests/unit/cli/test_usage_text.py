@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from jp.app.reports import CycleRow, ProviderChange, TurnRow, UsageReport, usage_report_of
-from jp.cli.conversation.usage import changed_text, report_text, report_value
+from jp.cli.conversation.usage import changed_text, report_parts, report_value
 from jp.compaction.large_items import Saved, Savings
 from jp.config.model import AppConfig
 from jp.conversation.entries import (
@@ -20,6 +20,7 @@ from jp.conversation.entries import (
     Usage,
 )
 from jp.conversation.resource import TextBlock
+from jp.render.tables import plain_text
 from jp.turn.usage import CacheReport, Change, Miss, Spending
 from jp.workspace.listing import Parent
 
@@ -65,7 +66,7 @@ PARTLY = Spending(cycles=2, usage=Usage(input=1000, cache_read=3000, output=5), 
 
 
 def test_what_is_only_a_part_is_marked() -> None:
-    lines = report_text(report(PARTLY), width=None, by_cycle=False).splitlines()
+    lines = plain_text(report_parts(report(PARTLY), by_cycle=False), width=None).splitlines()
 
     assert lines[1].split() == ["0", "copied", "1", "1,000+", "3,000+", "0+", "5+", "0+", "$0.5000+", "p/m"]
     assert "total      1 turn, 2 cycles: 4,000 tokens in, 5 out" in lines
@@ -76,7 +77,7 @@ def test_what_is_only_a_part_is_marked() -> None:
 
 
 def test_only_so_many_misses_are_listed() -> None:
-    text = report_text(report(PARTLY, misses=1022, lapsed=2), width=None, by_cycle=False)
+    text = plain_text(report_parts(report(PARTLY, misses=1022, lapsed=2), by_cycle=False), width=None)
 
     assert text.count("  turn 0, cycle 0: the tool definitions changed (10 of about 9,000 tokens read)\n") == 20
     assert "  and 1,002 more: `--format json` lists them all\n" in text
@@ -87,7 +88,8 @@ def test_a_turn_that_asked_nothing_has_no_numbers() -> None:
     empty = replace(report(Spending()), parent=None)
     turn = replace(empty.turns[0], cycles=(), is_copied=False)
 
-    assert report_text(replace(empty, turns=(turn,)), width=None, by_cycle=False).splitlines()[1].split() == [
+    text = plain_text(report_parts(replace(empty, turns=(turn,)), by_cycle=False))
+    assert text.splitlines()[1].split() == [
         "0", "0", "-", "-", "-", "-", "-", "-", "-",
     ]  # fmt: skip
 
@@ -104,10 +106,10 @@ def test_what_answers_to_tools_took_is_counted_and_said() -> None:
     )
 
     found = usage_report_of([TurnStart(id="t"), answer], AppConfig())
-    text = report_text(found, width=None, by_cycle=False)
+    text = plain_text(report_parts(found, by_cycle=False), width=None)
 
     assert found.total.usage == Usage(input=1200, output=7)
-    assert "questions  1,200 tokens in, 7 out for answers to what tools asked\n" in text
+    assert "questions  1,200 tokens in, 7 out for answers to what tools asked" in text
     assert report_value(found)["inquiries"]["usage"]["input"] == 1200
 
 
@@ -117,8 +119,8 @@ def test_what_summaries_took_is_counted_and_said() -> None:
     found = usage_report_of([TurnStart(id="t"), Compaction(from_turn=0, to_turn=0, summary=summary)], AppConfig())
 
     assert found.total.usage == Usage(input=1200, output=7)
-    text = report_text(found, width=None, by_cycle=False)
-    assert "summaries  1,200 tokens in, 7 out for summaries of old turns\n" in text
+    text = plain_text(report_parts(found, by_cycle=False), width=None)
+    assert "summaries  1,200 tokens in, 7 out for summaries of old turns" in text
     assert report_value(found)["summaries"]["usage"]["output"] == 7
 
 
@@ -127,7 +129,7 @@ def test_what_was_left_out_of_requests_is_said_with_what_left_it_out_and_what_wa
     savings = Savings(each=Saved(bounds=20_480), sent=sent, requests=3)
     found = replace(report(PARTLY), savings=savings)
 
-    lines = report_text(found, width=None, by_cycle=False).splitlines()
+    lines = plain_text(report_parts(found, by_cycle=False), width=None).splitlines()
 
     assert (
         "saved      41.0 KiB, about 10,496 tokens, left out of 3 requests: 40.0 KiB by bounds, 1.0 KiB by diffs"
@@ -141,7 +143,7 @@ def test_what_was_left_out_of_requests_is_said_with_what_left_it_out_and_what_wa
 
 
 def test_where_nothing_was_left_out_nothing_is_said_of_it() -> None:
-    text = report_text(report(PARTLY), width=None, by_cycle=False)
+    text = plain_text(report_parts(report(PARTLY), by_cycle=False), width=None)
 
     assert "saved" not in text
     assert "recalled" not in text
@@ -165,7 +167,7 @@ def test_reasoning_that_was_not_sent_and_what_the_provider_dropped_is_told() -> 
     change = InputChange(type="thinking_dropped", path="messages.1.content.0", reason="prefix_binding_mismatch")
     found = replace(report(PARTLY), withheld=3, input_changes=(ProviderChange(turn=2, cycle=1, change=change),) * 21)
 
-    text = report_text(found, width=None, by_cycle=False)
+    text = plain_text(report_parts(found, by_cycle=False), width=None)
 
     line = "  turn 2, cycle 1: thinking_dropped messages.1.content.0 (prefix_binding_mismatch)\n"
     assert "reasoning  3 pieces not sent with the newest request: what came before has changed\n" in text
@@ -178,7 +180,7 @@ def test_all_that_a_provider_changed_is_listed_where_it_is_little() -> None:
     change = InputChange(type="thinking_dropped", path="messages.1.content.0", reason="prefix_binding_mismatch")
     found = replace(report(PARTLY), input_changes=(ProviderChange(turn=2, cycle=1, change=change),))
 
-    text = report_text(found, width=None, by_cycle=False)
+    text = plain_text(report_parts(found, by_cycle=False), width=None)
 
     assert text.count("thinking_dropped") == 1
     assert "more: `--format" not in text

@@ -38,7 +38,7 @@ from jp.errors import JpError, StorageError, UsageError, reason_of
 from jp.file_access import read_beginning
 from jp.provider.registry import ModelId
 from jp.render.sanitize import one_line
-from jp.render.tables import count_text, money_text, text_table
+from jp.render.tables import Table, count_text, money_text
 from jp.workspace.files import SYSTEM, make_directories, replace_file, timestamp
 
 if TYPE_CHECKING:
@@ -261,9 +261,9 @@ LITTLE_PERCENT = 5
 """A compaction that frees a smaller share says so, and is asked about at a terminal."""
 
 
-def preview_text(preview: Preview, *, width: int | None, base: str = "") -> str:
+def preview_parts(preview: Preview, *, base: str = "") -> tuple[str | Table, ...]:
     """Return the effects of a compaction, line by line. What lies below the URI `base` is named as it lies there."""
-    return "\n".join(_lines(preview, width, base))
+    return tuple(_lines(preview, base))
 
 
 def preview_value(preview: Preview) -> dict[str, Any]:
@@ -336,7 +336,7 @@ def turns_text(first: int, last: int) -> str:
     return f"turn {first}" if first == last else f"turns {first} to {last}"
 
 
-def _lines(preview: Preview, width: int | None, base: str) -> Iterator[str]:
+def _lines(preview: Preview, base: str) -> Iterator[str | Table]:
     for overlay in preview.overlays:
         yield f"would compact {turns_text(overlay.from_turn, overlay.to_turn)}: {policies_text(overlay)}"
     if preview.summary is not None:
@@ -348,7 +348,7 @@ def _lines(preview: Preview, width: int | None, base: str) -> Iterator[str]:
         yield f"the cache is read again from turn {preview.changed_from} on"
     if preview.effect.largest:
         yield ""
-        yield from _largest(preview.effect, width, base)
+        yield _largest(preview.effect, base)
 
 
 def _size_lines(preview: Preview) -> Iterator[str]:
@@ -398,14 +398,14 @@ def _cost_line(cost: EditCost, *, is_warm: bool) -> str:
     )
 
 
-def _largest(effect: Effect, width: int | None, base: str) -> Iterator[str]:
+def _largest(effect: Effect, base: str) -> Table:
     head = ("freed", "turn", "what", "handle", "of")
     rows = [
         (f"{item.tokens:,}", str(item.turn), _KIND_NAMES.get(item.kind, item.kind), item.handle or "-", _of(item, base))
         for item in effect.largest
     ]
     rows.append((f"{_rest(effect):,}", "-", "the rest", "-", "-"))
-    yield text_table(head, rows, width=width, right=frozenset({0, 1})).rstrip("\n")
+    return Table(head=head, rows=rows, right=frozenset({0, 1}), keys=frozenset({3}))
 
 
 def _of(item: LargeItem, base: str) -> str:

@@ -29,7 +29,7 @@ from jp.config.model import CompactionConfig, ProfileConfig, ToolCallMode, profi
 from jp.config.schema import key_text
 from jp.conversation.entries import Compaction, SummaryPolicy
 from jp.errors import ConfigurationError, UsageError
-from jp.render.tables import text_table
+from jp.render.tables import Table
 from jp.suggestions import closest_names
 
 _TOKENS = re.compile(r"([0-9]+(?:\.[0-9]+)?)k(?: ?tokens)?|([0-9]+) ?tokens")
@@ -385,13 +385,13 @@ def policies_text(overlay: Compaction) -> str:
     return " + ".join(said) or "nothing"
 
 
-def profiles_text(listed: Sequence[ListedProfile], *, width: int | None) -> str:
-    """Return the profiles as a table, the one that holds where none is named marked."""
+def profiles_table(listed: Sequence[ListedProfile]) -> Table:
+    """Return the profiles as a table, with the default one marked."""
     rows = [
         (f"{one.name} (default)" if one.is_default else one.name, policies_text(_overlay_of(one)), one.source)
         for one in listed
     ]
-    return text_table(("PROFILE", "WHAT IT DOES", "FROM"), rows, width=width).rstrip("\n")
+    return Table(head=("PROFILE", "WHAT IT DOES", "FROM"), rows=rows, keys=frozenset({0}))
 
 
 def profiles_value(listed: Sequence[ListedProfile]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jp.config.explain import Action, Distrusted, Effect, ElementOrigin, Explanation, Statement
     from jp.config.layers import Resolved
     from jp.config.schema import KeyPath
+    from jp.render.tables import Part, Tree
 
 
 _OptionalTarget = Annotated[
@@ -237,15 +238,16 @@ def explain(
     asked = key_text(parse_key(key))
     lines = list(_lines(found[0]) if [each.key for each in found] == [asked] else _around(asked, value, found))
     unread = unread_files(config_places(workspace))
+    parts: list[Part] = [msgspec.structs.replace(_tree(asked, value, found), plain="\n".join(lines))]
     if unread:
-        lines += ["", f"not read, because of `inherit = false` in a file before: {', '.join(map(str, unread))}"]
+        parts += ["", f"not read, because of `inherit = false` in a file before: {', '.join(map(str, unread))}"]
     data = {
         "key": asked,
         "value": _plain(value),
         "keys": [_as_data(each) for each in found],
         "not_read": [str(path) for path in unread],
     }
-    print_result(options, text="\n".join(lines), value=data)
+    print_result(options, text=parts, value=data)
 
 
 def _view(options: GlobalOptions, workspace: AnyWorkspace, target: str | None) -> tuple[Resolved, Distrusted]:
@@ -280,6 +282,34 @@ def _around(key: str, value: Any, found: Sequence[Explanation]) -> Iterator[str]
         yield ""
         yield "by default:"
         yield from (f"  {each.key} = {_text(each.value)}" for each in defaults)
+
+
+def _tree(key: str, value: Any, found: Sequence[Explanation]) -> Tree:
+    """Return a key, a table with its keys, or an element with its list as a tree."""
+    from jp.config.explain import TABLE_RULE
+    from jp.render.tables import Tree
+
+    if not found:
+        return Tree(label=f"{key} has no entries: nothing is configured there")
+    if [each.key for each in found] == [key]:
+        return _branch(found[0])
+    defaults = [Tree(label=f"{each.key} = {_text(each.value)} (default)") for each in found if each.is_default]
+    branches = [*(_branch(each) for each in found if not each.is_default), *defaults]
+    is_element = len(found) == 1 and key.startswith(f"{found[0].key}.")
+    label = f"{key} = {_text(value)}, part of {found[0].key}" if is_element else f"{key}: {TABLE_RULE}"
+    return Tree(label=label, branches=branches)
+
+
+def _branch(explanation: Explanation) -> Tree:
+    """Return a key with its layers and its elements as a tree."""
+    from jp.render.tables import Tree
+
+    waits = ["part of it is ignored until trusted: see `jp workspace trust`"] if explanation.waits_for_trust else []
+    said = [explanation.rule, *waits, *map(_line, explanation.statements)]
+    elements = [Tree(label=line.strip()) for line in _elements(explanation)]
+    below = [Tree(label="elements", branches=elements)] if elements else []
+    head = f"{explanation.key} = {_text(explanation.value)}"
+    return Tree(label=head, branches=[*(Tree(label=text) for text in said), *below])
 
 
 def _lines(explanation: Explanation) -> Iterator[str]:

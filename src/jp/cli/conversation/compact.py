@@ -20,7 +20,7 @@ from jp.app.compaction.compact import (
     over_budget,
     overlay_value,
     plan_compaction,
-    preview_text,
+    preview_parts,
     preview_value,
     proposals_of,
     turns_text,
@@ -33,7 +33,7 @@ from jp.app.compaction.order import (
     listed_profiles,
     parse_budget,
     policies_text,
-    profiles_text,
+    profiles_table,
     profiles_value,
 )
 from jp.app.compaction.preview import Previewer
@@ -48,7 +48,7 @@ from jp.config.model import CompactionConfig
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.turns import turns_of, undone
 from jp.errors import ExitCode, UsageError
-from jp.render.tables import count_text
+from jp.render.tables import Part, count_text
 
 
 class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ class CompactArguments(msgspec.Struct, frozen=True, kw_only=True):
 class _Report(msgspec.Struct, frozen=True, kw_only=True):
     """The report on one conversation. `did`: something was, or would be, compacted or undone."""
 
-    text: str
+    text: Sequence[Part]
     value: dict[str, Any]
     did: bool
 
@@ -81,7 +81,7 @@ async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> Ex
     _check(arguments)
     if arguments.list_profiles:
         listed = listed_profiles(read_conversation(options, arguments.targets[0], optional=True).resolved)
-        print_result(options, text=profiles_text(listed, width=_width(options)), value=profiles_value(listed))
+        print_result(options, text=[profiles_table(listed)], value=profiles_value(listed))
         return ExitCode.OK
     targets = _targets(options, arguments)
     reports: list[_Report] = []
@@ -103,9 +103,12 @@ def _targets(options: GlobalOptions, arguments: CompactArguments) -> Sequence[st
 
 
 def _print(options: GlobalOptions, reports: Sequence[_Report], *, several: bool) -> None:
-    texts = [f"{report.value['id']}\n{report.text}" if several else report.text for report in reports]
+    parts: list[Part] = []
+    for report in reports:
+        gap = [""] if parts and report.text else []
+        parts += [*gap, *([str(report.value["id"])] if several else []), *report.text]
     value = {"conversations": [report.value for report in reports]} if several else reports[0].value
-    print_result(options, text="\n\n".join(filter(None, texts)), value=value)
+    print_result(options, text=parts, value=value)
 
 
 def _check(arguments: CompactArguments) -> None:
@@ -152,13 +155,11 @@ def _dry_run(options: GlobalOptions, arguments: CompactArguments, target: str) -
         found = chosen_compactions(read.entries, arguments.reset)
         lines = [f"would undo {_named(overlay)}" for overlay in found]
         value = {"id": _id(read), "reset": [overlay_value(overlay) for overlay in found]}
-        return _Report(text="\n".join(lines) or "there is no compaction to undo", value=value, did=bool(found))
+        return _Report(text=lines or ["there is no compaction to undo"], value=value, did=bool(found))
     planned = plan_compaction(options, target, arguments.request)
     read, preview = planned.conversation, planned.preview
-    if preview.frees:
-        text = preview_text(preview, width=_width(options), base=_base(read.workspace))
-    else:
-        text = _nothing(read.entries, arguments)
+    nothing = (_nothing(read.entries, arguments),)
+    text = preview_parts(preview, base=_base(read.workspace)) if preview.frees else nothing
     return _Report(text=text, value={"id": _id(read), **preview_value(preview)}, did=preview.frees)
 
 
@@ -170,12 +171,12 @@ async def _compact(held: OpenConversation, arguments: CompactArguments, options:
     made = await make_compaction(options, held, arguments.request)
     if not made.overlays:
         value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
-        return _Report(text=_nothing(held.log.entries, arguments), value=value, did=False)
+        return _Report(text=[_nothing(held.log.entries, arguments)], value=value, did=False)
     if arguments.propose:
         return _propose(held, made)
     if not arguments.yes and frees_little(made.effect) and not await _agrees(made):
         return _Report(
-            text="nothing was changed", value={**_value(held, made), "overlays": [], "frees": False}, did=False
+            text=["nothing was changed"], value={**_value(held, made), "overlays": [], "frees": False}, did=False
         )
     return _written(held, made)
 
@@ -196,7 +197,7 @@ def _propose(held: OpenConversation, made: CompactionResult) -> _Report:
     lines.append(_tokens(made))
     lines.append(f"apply it with `jp conversation compact --apply {identity}{_where(held)}`")
     value = {"proposal": identity, **_value(held, made)}
-    return _Report(text="\n".join(lines), value=value, did=True)
+    return _Report(text=lines, value=value, did=True)
 
 
 def _apply(held: OpenConversation, identity: str, options: GlobalOptions) -> _Report:
@@ -206,7 +207,7 @@ def _apply(held: OpenConversation, identity: str, options: GlobalOptions) -> _Re
     effect = Previewer(tuple(held.log.entries), config, held.log, now=time()).effect(overlays)
     if effect.freed <= 0:
         value: dict[str, Any] = {"id": held.info.id, "overlays": [], "frees": False}
-        return _Report(text="it would not make the view smaller any more", value=value, did=False)
+        return _Report(text=["it would not make the view smaller any more"], value=value, did=False)
     report = _written(held, CompactionResult(overlays=overlays, effect=effect))
     proposals.forget(identity)
     return report
@@ -223,17 +224,17 @@ def _written(held: OpenConversation, made: CompactionResult) -> _Report:
     if made.unsupported:
         lines.append(f"left out of the summary: {count_text(made.unsupported, 'claim')} that nothing bears out")
     lines.append(f"undo it with `jp conversation undo{_where(held)}`")
-    return _Report(text="\n".join(lines), value=_value(held, made), did=True)
+    return _Report(text=lines, value=_value(held, made), did=True)
 
 
 def _reset(held: OpenConversation, which: str, options: GlobalOptions) -> _Report:
     found = undo_compactions(held, which)
     value = {"id": held.info.id, "reset": [overlay_value(overlay) for overlay in found]}
     if not found:
-        return _Report(text="there is no compaction to undo", value=value, did=False)
+        return _Report(text=["there is no compaction to undo"], value=value, did=False)
     lines = [f"undid {_named(overlay)}" for overlay in found]
     lines.append(f"bring it back with `jp conversation redo{_where(held)}`")
-    return _Report(text="\n".join(lines), value=value, did=True)
+    return _Report(text=lines, value=value, did=True)
 
 
 def _named(overlay: Compaction) -> str:
@@ -269,12 +270,6 @@ def _nothing(entries: Sequence[AnyEntry], arguments: CompactArguments) -> str:
 def _base(workspace: AnyWorkspace) -> str:
     """Return the URI of the workspace's root, empty outside of any."""
     return "" if workspace.root is None else f"{workspace.root.as_uri()}/"
-
-
-def _width(options: GlobalOptions) -> int | None:
-    from jp.cli.output import width_of_stdout
-
-    return width_of_stdout(options)
 
 
 def compact(

@@ -17,7 +17,7 @@ from jp.context.breakdown import Bucket
 from jp.context.budget import ItemKind
 from jp.context.cache_hints import Volatile, VolatileKind
 from jp.render.sanitize import one_line
-from jp.render.tables import count_text, pad, text_table, truncate
+from jp.render.tables import Colored, Part, Table, count_text, pad, truncate
 from jp.render.theme import Look
 
 BUCKET_NAMES: dict[Bucket, str] = {
@@ -67,17 +67,17 @@ class _Bar(msgspec.Struct, frozen=True, kw_only=True):
     style: str
 
 
-def report_text(report: ContextReport, look: Look, *, table_width: int | None) -> str:
+def report_parts(report: ContextReport, look: Look) -> Sequence[Part]:
     """Return the facts, a bar for each bucket and its parts, the largest items, and volatile texts of the prompt.
 
-    Bars are as wide as `look` says, the table of items as `table_width`: None cuts nothing.
+    Bars are as wide as `look` says.
     """
-    facts = "".join(f"{label:<{_FACT}}  {text}\n" for label, text in _facts(report))
-    bars = "".join(f"{_bar_line(bar, report.used, look)}\n" for bar in _bars(report))
-    head = f"{'':<{_LABEL}}{'tokens':>{_TOKENS}}{'share':>{_SHARE}}\n"
-    items = _largest(report.largest, table_width)
-    parts = [facts, head + bars, items, _gains(report.profiles, table_width), *_warnings(report.volatile)]
-    return "\n".join(part for part in parts if part)
+    facts = "\n".join(f"{label:<{_FACT}}  {text}" for label, text in _facts(report))
+    head = f"{'':<{_LABEL}}{'tokens':>{_TOKENS}}{'share':>{_SHARE}}"
+    bars = Colored(text="\n".join([head, *(_bar_line(bar, report.used, look) for bar in _bars(report))]))
+    tables = [table for table in (_largest(report.largest), _gains(report.profiles)) if table.rows]
+    blocks = [facts, bars, *tables, *_warnings(report.volatile)]
+    return [part for block in blocks for part in (block, "")][:-1]
 
 
 def _facts(report: ContextReport) -> Iterator[tuple[str, str]]:
@@ -179,14 +179,15 @@ def _percent(tokens: int, total: int) -> str:
     return f"{tokens * 100 / total:.0f}%" if tokens * 200 >= total else "<1%"
 
 
-def _largest(items: Sequence[ContextItem], width: int | None) -> str:
+def _largest(items: Sequence[ContextItem]) -> Table:
     rows = [
         (item.handle or "-", f"{item.tokens:,}", str(item.turn), KIND_NAMES[item.kind], _what(item)) for item in items
     ]
-    return text_table(("handle", "tokens", "turn", "kind", "of"), rows, width=width, right=frozenset({1, 2}))
+    head = ("handle", "tokens", "turn", "kind", "of")
+    return Table(head=head, rows=rows, right=frozenset({1, 2}), keys=frozenset({0}))
 
 
-def _gains(gains: Sequence[ProfileGain], width: int | None) -> str:
+def _gains(gains: Sequence[ProfileGain]) -> Table:
     rows = [
         (
             gain.profile,
@@ -195,7 +196,7 @@ def _gains(gains: Sequence[ProfileGain], width: int | None) -> str:
         )
         for gain in gains
     ]
-    return text_table(("profile", "frees", "of"), rows, width=width, right=frozenset({1}))
+    return Table(head=("profile", "frees", "of"), rows=rows, right=frozenset({1}), keys=frozenset({0}))
 
 
 def _what(item: ContextItem) -> str:
@@ -206,10 +207,10 @@ def _warnings(volatile: Sequence[Volatile]) -> Iterator[str]:
     if not volatile:
         return
     lines = [
-        f"  part {found.part}: {count_text(found.count, _VOLATILE_NAMES[found.kind])}, such as {found.sample}\n"
+        f"  part {found.part}: {count_text(found.count, _VOLATILE_NAMES[found.kind])}, such as {found.sample}"
         for found in volatile
     ]
-    yield "".join(["where this changes in the system prompt, the provider's cache is missed:\n", *lines])
+    yield "\n".join(["where this changes in the system prompt, the provider's cache is missed:", *lines])
 
 
 def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> None:
@@ -226,14 +227,9 @@ def context(options: GlobalOptions, *, target: Annotated[str, typer.Argument(hel
         jp conversation context --format json | jq '.largest[].handle'
     """
     from jp.app.reports import context_report
-    from jp.cli.output import look_of_stdout, print_result, width_of_stdout
-    from jp.cli.terminal.streams import write_stdout
+    from jp.cli.output import look_of_stdout, print_result
     from jp.config.model import StyleConfig
 
     report = context_report(options, target)
-    if options.format == "json":
-        print_result(options, text="", value=to_builtins(report))
-        return
-    # Every word of others in it is one line without control characters, and the bars may have colors.
     look = look_of_stdout(options, StyleConfig())
-    write_stdout(report_text(report, look, table_width=width_of_stdout(options)))
+    print_result(options, text=report_parts(report, look), value=to_builtins(report))

@@ -16,6 +16,8 @@ from jp.workspace.listing import ConversationInfo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jp.render.tables import Table
+
 
 def marks(info: ConversationInfo, *, now: float) -> str:
     """Whatever sets a conversation apart from others: `local, expires in 5 h, area=lexer`. Pinned ones expire never."""
@@ -64,6 +66,10 @@ def as_value(info: ConversationInfo, active: ConversationId | None) -> dict[str,
     }
 
 
+_MOST_DRAWN = 100
+"""The most rows that are listed on a terminal without `--limit`: drawing costs 0.3 ms a row."""
+
+
 def ls(
     options: GlobalOptions,
     *,
@@ -81,7 +87,9 @@ def ls(
         bool, typer.Option("--archived", help="Only archived ones, which are omitted otherwise.")
     ] = False,
 ) -> None:
-    """List conversations: the one used last at the end, where the prompt is. `*` marks this terminal's active one.
+    """List conversations, most recent last. `*` marks this terminal's active one.
+
+    On a terminal, at most the 100 most recent ones are listed unless --limit says otherwise.
 
     Examples:
         jp conversation ls
@@ -91,7 +99,7 @@ def ls(
     """
     from jp.app.options import open_session, open_workspace
     from jp.app.targets import has_labels, parse_labels
-    from jp.cli.output import print_result
+    from jp.cli.output import is_drawn, print_result
 
     parse_labels(labels or (), option="--label")
     workspace = open_workspace(options)
@@ -107,8 +115,11 @@ def ls(
         and not (pinned and info.metadata.pinned_at is None)
         and has_labels(info.metadata.labels, labels or ())
     ]
-    shown = found if limit is None else found[-limit:]
-    text = _table(options, shown, active) if shown else ""
+    most = limit or (_MOST_DRAWN if is_drawn(options) else len(found))
+    shown = found[-most:]
+    if limit is None and len(shown) < len(found):
+        options.notice(f"the {most} most recent of {len(found):,} conversations; `--limit {len(found)}` shows all")
+    text = [_table(shown, active)] if shown else ""
     value = {"conversations": [as_value(info, active) for info in shown]}
     print_result(options, text=text, value=value, nothing=_nothing(everything))
 
@@ -117,13 +128,12 @@ def _nothing(everything: Sequence[ConversationInfo]) -> str:
     return "there are no such conversations here" if everything else "there are no conversations here yet"
 
 
-def _table(options: GlobalOptions, found: Sequence[ConversationInfo], active: ConversationId | None) -> str:
+def _table(found: Sequence[ConversationInfo], active: ConversationId | None) -> Table:
     from time import time
 
     from jp.app.targets import title_of
     from jp.app.values import ago
-    from jp.cli.output import width_of_stdout
-    from jp.render.tables import text_table
+    from jp.render.tables import Table
 
     now = time()
     rows = [
@@ -136,7 +146,7 @@ def _table(options: GlobalOptions, found: Sequence[ConversationInfo], active: Co
         )
         for info in found
     ]
-    return text_table(("", "id", "used", "", "title"), rows, width=width_of_stdout(options))
+    return Table(head=("", "id", "used", "", "title"), rows=rows, keys=frozenset({1}))
 
 
 def path(

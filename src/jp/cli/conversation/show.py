@@ -38,6 +38,7 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     from jp.app.conversations import read_conversation
     from jp.cli.output import print_result
     from jp.compaction.overlays import compactions_in_force
+    from jp.render.tables import Facts
 
     read = read_conversation(options, target, lenient=True)
     if read.info is None:
@@ -51,8 +52,9 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     overlays = compactions_in_force(read.entries)
     shown |= {f"compaction {number}": overlay_text(overlay) for number, overlay in enumerate(overlays, start=1)}
     facts["overlays"] = [overlay_value(overlay) for overlay in overlays]
-    lines = [f"{name.replace('_', ' '):<14} {_text(value)}".rstrip() for name, value in shown.items()]
-    print_result(options, text="\n".join(lines), value=facts)
+    rows = [(name.replace("_", " "), _text(value)) for name, value in shown.items()]
+    title = read.info.metadata.title or str(read.info.id)
+    print_result(options, text=[Facts(title=title, rows=rows, widths=(15,))], value=facts)
 
 
 def _facts(info: ConversationInfo, entries: Sequence[AnyEntry], spending: Spending) -> dict[str, object]:

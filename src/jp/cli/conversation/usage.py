@@ -18,7 +18,7 @@ from jp.context.estimate import estimate_tokens_of_bytes
 from jp.conversation.entries import Usage
 from jp.conversation.turns import prompt_tokens
 from jp.render.sanitize import one_line
-from jp.render.tables import count_text, money_text, short_count, size_text, text_table
+from jp.render.tables import Part, Table, count_text, money_text, short_count, size_text
 from jp.turn.usage import Change, Miss, Spending
 
 _TOKENS = ("input", "read", "written", "output", "reasoning")
@@ -31,11 +31,8 @@ Row = tuple[str, ...]
 Count = Callable[[int], str]
 
 
-def report_text(report: UsageReport, *, width: int | None, by_cycle: bool) -> str:
-    """Return a row for each turn or cycle, one for each model if there are several, the sums, and the cache misses.
-
-    Tables that are wider than `width` have short numbers.
-    """
+def report_parts(report: UsageReport, *, by_cycle: bool) -> Sequence[Part]:
+    """Return a row for each turn or cycle, one for each model if there are several, the sums, and the cache misses."""
 
     def rows(count: Count) -> list[Row]:
         found = (_cycle_rows if by_cycle else _turn_rows)(report.turns, count)
@@ -46,20 +43,18 @@ def report_text(report: UsageReport, *, width: int | None, by_cycle: bool) -> st
         return [(str(spent.cycles), *_cells(spent, count), model or "-") for model, spent in items]
 
     tokens = (*_TOKENS, "cost", "model")
-    tables = [_table(("cycle", "attempts", *tokens) if by_cycle else ("turn", "cycles", *tokens), rows, width, left=1)]
+    tables = [_table(("cycle", "attempts", *tokens) if by_cycle else ("turn", "cycles", *tokens), rows, left=1)]
     if len(report.models) > 1:
-        tables.append(_table(("cycles", *tokens), models, width, left=0))
-    sums = "".join(f"{label:<{_LABEL}}  {text}\n" for label, text in _sums(report))
-    return "\n".join([*tables, sums, *_misses(report), *_input_changes(report)])
+        tables.append(_table(("cycles", *tokens), models, left=0))
+    sums = "\n".join(f"{label:<{_LABEL}}  {text}" for label, text in _sums(report))
+    blocks = [*tables, sums, *_misses(report), *_input_changes(report)]
+    return [part for block in blocks for part in (block, "")][:-1]
 
 
-def _table(head: Row, rows: Callable[[Count], Sequence[Row]], width: int | None, *, left: int) -> str:
+def _table(head: Row, rows: Callable[[Count], Sequence[Row]], *, left: int) -> Table:
     """Return a table whose first `left` columns and whose last one are aligned to the left."""
     right = frozenset(range(left, len(head) - 1))
-    table = text_table(head, rows(_exact), right=right)
-    if width is None or max(map(len, table.splitlines()), default=0) <= width:
-        return table
-    return text_table(head, rows(short_count), width=width, right=right)
+    return Table(head=head, rows=rows(_exact), short=rows(short_count), right=right, keys=frozenset(range(left)))
 
 
 def _exact(count: int) -> str:
@@ -147,14 +142,14 @@ def _withheld(pieces: int) -> Iterator[tuple[str, str]]:
 def _misses(report: UsageReport) -> Iterator[str]:
     misses, lapsed = report.cache.misses, report.cache.lapsed
     if misses:
-        lines = [f"  turn {miss.turn}, cycle {miss.cycle}: {_miss(miss)}\n" for miss in misses[:_LISTED]]
+        lines = [f"  turn {miss.turn}, cycle {miss.cycle}: {_miss(miss)}" for miss in misses[:_LISTED]]
         if len(misses) > _LISTED:
-            lines.append(f"  and {len(misses) - _LISTED:,} more: `--format json` lists them all\n")
-        yield "".join(["expected from the cache, and not read from it:\n", *lines])
+            lines.append(f"  and {len(misses) - _LISTED:,} more: `--format json` lists them all")
+        yield "\n".join(["expected from the cache, and not read from it:", *lines])
     if lapsed:
         yield (
             f"{count_text(lapsed, 'request')} came later than the cache is kept: "
-            "`assistant.request.cache=long` asks for an hour\n"
+            "`assistant.request.cache=long` asks for an hour"
         )
 
 
@@ -163,12 +158,12 @@ def _input_changes(report: UsageReport) -> Iterator[str]:
     if found:
         lines = [
             f"  turn {one.turn}, cycle {one.cycle}: {one_line(f'{one.change.type} {one.change.path}')}"
-            f" ({one_line(one.change.reason)})\n"
+            f" ({one_line(one.change.reason)})"
             for one in found[:_LISTED]
         ]
         if len(found) > _LISTED:
-            lines.append(f"  and {len(found) - _LISTED:,} more: `--format json` lists them all\n")
-        yield "".join(["changed by the provider before the model saw the request:\n", *lines])
+            lines.append(f"  and {len(found) - _LISTED:,} more: `--format json` lists them all")
+        yield "\n".join(["changed by the provider before the model saw the request:", *lines])
 
 
 def _miss(miss: Miss) -> str:
@@ -304,12 +299,12 @@ def usage(
         jp conversation usage --format json | jq .total.cost_usd
     """
     from jp.app.reports import usage_report
-    from jp.cli.output import print_result, width_of_stdout
+    from jp.cli.output import print_result
 
     report = usage_report(options, target)
     print_result(
         options,
-        text=report_text(report, width=width_of_stdout(options), by_cycle=cycles) if report.turns else "",
+        text=report_parts(report, by_cycle=cycles) if report.turns else "",
         value=report_value(report),
         nothing="there is no turn in this conversation yet",
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jp.cli.model.show import Models, Naming
     from jp.config.model import AppConfig
     from jp.provider.catalogue import CachedCatalogue, ModelFacts
+    from jp.render.tables import Table
 
 _HEAD = ("", "model", "window", "output", "in", "out", "cached", "alias", "reasoning", "can")
 _RIGHT = frozenset({2, 3, 4, 5, 6})
@@ -74,7 +75,7 @@ def ls(
             for models in found
         ]
     }
-    print_result(options, text=_text(options, found, naming), value=value)
+    print_result(options, text=[_table(found, naming)], value=value)
     if retired := retired_models(known for models in found for known in models.known):
         options.notice(retired)
     return None
@@ -145,24 +146,16 @@ def _say(options: GlobalOptions, asked: Asked) -> None:
         options.notice(f"not asked: {'; '.join(without)}")
 
 
-def _text(options: GlobalOptions, found: Sequence[Models], naming: Naming) -> str:
-    from jp.cli.output import width_of_stdout
-    from jp.render.tables import short_count, text_table
+def _table(found: Sequence[Models], naming: Naming) -> Table:
+    from jp.render.tables import Table, short_count
 
-    def table(count: Callable[[int], str], width: int | None) -> list[str]:
-        rows = [_row(known, models, naming, count) for models in found for known in models.known]
-        return text_table(*_without_empty_aliases(rows), width=width, right=_RIGHT).splitlines()
+    def rows(count: Callable[[int], str]) -> list[_Cells]:
+        return [_row(known, models, naming, count) for models in found for known in models.known]
 
-    width = width_of_stdout(options)
-    rows = table("{:,}".format, None)
-    is_narrow = width is not None and max(map(len, rows), default=0) > width
-    lines = iter(table(short_count, width) if is_narrow else rows)
-    head = next(lines, "")
-    blocks: list[str] = []
-    for models in found:
-        own = [next(lines) for _ in models.known]
-        blocks.append("\n".join([_heading(models), *([head, *own] if own else [])]))
-    return "\n\n".join(blocks)
+    head, exact = _without_empty_aliases(rows("{:,}".format))
+    _, short = _without_empty_aliases(rows(short_count))
+    sections = [(_heading(models), len(models.known)) for models in found]
+    return Table(head=head, rows=exact, short=short, right=_RIGHT, keys=frozenset({1}), sections=sections)
 
 
 def _without_empty_aliases(rows: Sequence[_Cells]) -> tuple[_Cells, Sequence[_Cells]]:

@@ -18,6 +18,7 @@ from jp.provider.registry import ModelId, account_of
 if TYPE_CHECKING:
     from jp.provider.base import ModelDetails
     from jp.provider.catalogue import Catalogue
+    from jp.render.tables import Facts
 
 
 def age_secs(catalogue: Catalogue) -> int | None:
@@ -213,7 +214,7 @@ def show(
         "table_date": known.table_date,
         "catalogue_at": None if kept.catalogue is None else kept.catalogue.at,
     }
-    print_result(options, text=_text(known, kept, naming), value={"model": value})
+    print_result(options, text=[_panel(known, kept, naming)], value={"model": value})
 
 
 def _doubts(known: ModelFacts, kept: CachedCatalogue) -> Iterator[str]:
@@ -236,14 +237,14 @@ def _doubts(known: ModelFacts, kept: CachedCatalogue) -> Iterator[str]:
         yield f"{str(known.model)!r} is not in jp's table, so what it can do is inferred from its name; {ask}{meant}"
 
 
-def _text(known: ModelFacts, kept: CachedCatalogue, naming: Naming) -> str:
+def _panel(known: ModelFacts, kept: CachedCatalogue, naming: Naming) -> Facts:
     from jp.render.sanitize import one_line
-    from jp.render.tables import cell_width, pad
+    from jp.render.tables import Facts, cell_width
 
     facts = [_Fact(fact.label, one_line(fact.value), fact.field) for fact in _facts(known, naming)]
     width = max(cell_width(fact.value) for fact in facts if fact.field)
-    lines = (f"{fact.label:<{_LABEL_WIDTH}}{pad(fact.value, width)}  {_origin(fact, known, kept)}" for fact in facts)
-    return "\n".join(line.rstrip() for line in lines)
+    rows = [(fact.label, fact.value, _origin(fact, known, kept)) for fact in facts]
+    return Facts(title=str(known.model), rows=rows, widths=(_LABEL_WIDTH, width + 2))
 
 
 def _facts(known: ModelFacts, naming: Naming) -> Iterator[_Fact]:

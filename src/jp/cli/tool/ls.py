@@ -17,7 +17,7 @@ from jp.tool.base import Confined, ToolInvocation
 from jp.tool.toolbox import ALL, AUTOMATIC, AUTOMATIC_SETTINGS, is_enabled, settings_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from jp.app.tools import ReadTools
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jp.config.entries import ToolCompactionConfig
     from jp.config.layers import Resolved
     from jp.process.sandbox.policy import Limits
+    from jp.render.tables import Part
     from jp.tool.base import Tool
 
 
@@ -164,6 +165,7 @@ def _origin(resolved: Resolved, name: str, setting: str) -> str:
     return ", ".join(dict.fromkeys(below)) or whole
 
 
+_Row = tuple[str, str, str]
 _HEAD = ("name", "source", "offered", "run", "sandbox", "summary")
 
 
@@ -192,9 +194,9 @@ def ls(
     """
     from jp.app.settings import tell_ignored
     from jp.app.tools import read_tools
-    from jp.cli.output import print_result, width_of_stdout
+    from jp.cli.output import print_result
     from jp.cli.terminal.exit import report
-    from jp.render.tables import text_table
+    from jp.render.tables import Table
     from jp.tool.toolbox import ALL
 
     read = read_tools(options, target)
@@ -209,8 +211,8 @@ def ls(
         if name != ALL and not toolset.is_known(name):
             options.notice(toolset.unknown(name).message)
     found = [facts_of(name, toolset, read.root) for name in toolset.all_names]
-    text = text_table(_HEAD, [_row(facts) for facts in found], width=width_of_stdout(options))
-    print_result(options, text=text, value={"tools": [facts.value() for facts in found]})
+    table = Table(head=_HEAD, rows=[_row(facts) for facts in found], keys=frozenset({0}))
+    print_result(options, text=[table] if found else "", value={"tools": [facts.value() for facts in found]})
     for error in refreshed.errors:
         report(error, as_json=options.format == "json")
     codes = {error.exit_code for error in refreshed.errors}
@@ -285,7 +287,8 @@ def show(options: GlobalOptions, *, name: ToolName, target: OptionalTarget = Non
             "origins": origins,
         }
     }
-    print_result(options, text=_text(facts, origins, _compaction(hints, hint_origin(name, read.resolved))), value=value)
+    compaction = _compaction(hints, hint_origin(name, read.resolved))
+    print_result(options, text=_parts(facts, origins, compaction), value=value)
 
 
 def _details(facts: ToolFacts) -> dict[str, object]:
@@ -299,39 +302,42 @@ def _details(facts: ToolFacts) -> dict[str, object]:
     }
 
 
-def _compaction(hints: ToolCompactionConfig, origin: str) -> str:
-    """Return what compactions do with the calls of a tool, as a line; empty where its profile alone decides."""
+def _compaction(hints: ToolCompactionConfig, origin: str) -> list[_Row]:
+    """Return the row of the effects of compactions on the calls of a tool; none if its profile alone decides."""
     words = {"keep": "kept", "strip": "digested or stripped"}
     halves = (("arguments", hints.request), ("results", hints.response))
     said = [f"{half} {words[hint]}" for half, hint in halves if hint is not None]
-    return _line("compaction", ", ".join(said), origin) if said else ""
+    return [_row_of("compaction", ", ".join(said), origin)] if said else []
 
 
-def _text(facts: ToolFacts, origins: Mapping[str, str], compaction: str) -> str:
-
+def _parts(facts: ToolFacts, origins: Mapping[str, str], compaction: Sequence[_Row]) -> Sequence[Part]:
+    from jp.render.tables import Facts
     from jp.tool.base import ConfiguredTool
     from jp.tool.context_tools import description_of
 
-    lines = [
-        _line("source", facts.source, origins.get("source", "")),
-        _line("offered", facts.offered, origins.get("enable", "the default")),
-        _line("run", facts.run, origins.get("run", "the default")),
+    rows = [
+        _row_of("source", facts.source, origins.get("source", "")),
+        _row_of("offered", facts.offered, origins.get("enable", "the default")),
+        _row_of("run", facts.run, origins.get("run", "the default")),
     ]
     if facts.sandbox:
-        lines.append(_line("sandbox", facts.sandbox, origins.get("sandbox", "the default")))
+        rows.append(_row_of("sandbox", facts.sandbox, origins.get("sandbox", "the default")))
     settings = plain(facts.settings)
-    lines += [
-        _line(setting, _json(settings[setting]), origin) for setting, origin in origins.items() if setting not in _APART
+    rows += [
+        _row_of(setting, _json(settings[setting]), origin)
+        for setting, origin in origins.items()
+        if setting not in _APART
     ]
-    if compaction:
-        lines.append(compaction)
+    rows += compaction
+    panel = Facts(title=facts.name, rows=rows, widths=(14,))
     if facts.tool is None:
-        return "\n".join([f"# {facts.name}", "", facts.problem, "", *lines])
+        return [f"# {facts.name}", "", facts.problem, "", panel]
     if hints := _hints(facts):
-        lines.append(_line("its server", f"says that it {', '.join(hints)}", ""))
+        rows.append(_row_of("its server", f"says that it {', '.join(hints)}", ""))
     title, *paragraphs = description_of(ConfiguredTool(tool=facts.tool, settings=facts.settings)).split("\n\n")
     schema = _json(facts.tool.definition.parameters, indent=2)
-    return "\n\n".join([title, "\n".join(lines), *paragraphs, f"As JSON Schema:\n{schema}"])
+    below = [part for text in (*paragraphs, f"As JSON Schema:\n{schema}") for part in ("", text)]
+    return [title, "", panel, *below]
 
 
 def _hints(facts: ToolFacts) -> tuple[str, ...]:
@@ -343,11 +349,10 @@ def _hints(facts: ToolFacts) -> tuple[str, ...]:
     return facts.tool.hints if isinstance(facts.tool, McpTool) else ()
 
 
-def _line(label: str, value: str, origin: str) -> str:
+def _row_of(label: str, value: str, origin: str) -> _Row:
     from jp.render.sanitize import one_line
 
-    said = f"  ({one_line(origin)})" if origin else ""
-    return f"{label:<14}{one_line(value)}{said}"
+    return label, one_line(value), f"  ({one_line(origin)})" if origin else ""
 
 
 def _json(value: object, *, indent: int = 0) -> str:

@@ -11,7 +11,7 @@ from jp.app.compaction.compact import (
     made_sentence,
     overlay_text,
     overlay_value,
-    preview_text,
+    preview_parts,
     preview_value,
     turns_text,
 )
@@ -23,6 +23,7 @@ from jp.compaction.overlays import Range
 from jp.compaction.planning import Effect
 from jp.context.budget import EditCost
 from jp.conversation.entries import Compaction, SummaryPolicy, ToolCallPolicy
+from jp.render.tables import plain_text
 
 PLAIN = Compaction(from_turn=1, to_turn=3, at="2026-01-01T00:00:00Z")
 ITEM = LargeItem(kind="results", turn=1, tokens=900, estimated=900, size=3600, handle="0123abcd", tool="run", source="")
@@ -91,7 +92,7 @@ def test_what_was_done_is_told_with_what_undoes_it() -> None:
 
 
 def test_a_preview_says_what_would_leave_and_what_that_costs() -> None:
-    assert preview_text(PREVIEW, width=None) == snapshot("""\
+    assert plain_text(preview_parts(PREVIEW)) == snapshot("""\
 would compact turns 1 to 3: reasoning
 tokens: about 2,000 now, 500 after it (75 % fewer)
 cost: the cache is warm; the next request costs $0.0100 more, each later one $0.0050 less: it pays after 3 requests
@@ -114,7 +115,7 @@ freed  turn  what       handle    of
 def test_what_lies_in_the_workspace_is_named_as_it_lies_there(source: str, shown: str) -> None:
     preview = replace(PREVIEW, effect=replace(EFFECT, largest=(replace(ITEM, kind="digests", source=source),)))
 
-    line = preview_text(preview, width=None, base="file:///shed/").splitlines()[-2]
+    line = plain_text(preview_parts(preview, base="file:///shed/")).splitlines()[-2]
 
     assert line == f"  900     1  stand-in  0123abcd  {shown}"
 
@@ -128,22 +129,22 @@ def test_what_lies_in_the_workspace_is_named_as_it_lies_there(source: str, shown
     ],
 )
 def test_a_cold_cache_and_a_bad_bargain_are_told(cost: EditCost, line: str) -> None:
-    assert line in preview_text(replace(PREVIEW, cost=cost, is_warm=False), width=None).splitlines()
+    assert line in plain_text(preview_parts(replace(PREVIEW, cost=cost, is_warm=False))).splitlines()
 
 
 def test_a_preview_of_a_summary_says_who_reads_how_much() -> None:
     preview = replace(PREVIEW, overlays=(), summary=SUMMARY, cost=None, effect=Effect(before=9, after=9, untouched=9))
 
-    assert preview_text(preview, width=None) == snapshot("""\
+    assert plain_text(preview_parts(preview)) == snapshot("""\
 would have turn 0 summarised by anthropic/x
   it reads about 1,200 tokens in 2 requests (at most about $0.2500)
   these turns take about 900 tokens now, and then about 200, at most 300
 the cache is read again from turn 0 on\
 """)
     unknown = replace(preview, summary=replace(SUMMARY, usd=None, calls=1))
-    assert "  it reads about 1,200 tokens (price unknown)" in preview_text(unknown, width=None).splitlines()
+    assert "  it reads about 1,200 tokens (price unknown)" in plain_text(preview_parts(unknown)).splitlines()
     free = replace(preview, summary=replace(SUMMARY, usd=0.0))
-    assert "  it reads about 1,200 tokens in 2 requests (free)" in preview_text(free, width=None).splitlines()
+    assert "  it reads about 1,200 tokens in 2 requests (free)" in plain_text(preview_parts(free)).splitlines()
 
 
 def test_a_preview_is_data_with_everything_that_is_told() -> None:

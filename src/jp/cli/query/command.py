@@ -132,7 +132,7 @@ def query(
             bare="",
             metavar="PROFILE",
             reads=is_usual_profile,
-            help_text="First leave old things out of what is sent; see `jp conversation compact`.",
+            help_text="First shrink the context; see `jp conversation compact`.",
         ),
     ] = None,
     dry_run: Annotated[

@@ -1,4 +1,4 @@
-"""The words of the documentation, and of the docstrings and comments of rewritten packages."""
+"""The words of the documentation, of help texts, and of the docstrings and comments of rewritten packages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from jp.cli.command_line.commands import ROOT as COMMANDS
+from jp.cli.command_line.commands import Command, Group, walk
+from jp.cli.command_line.help import OPTIONS
+from jp.cli.command_line.loading import LoadedCommand
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "jp"
@@ -79,6 +84,23 @@ def faults(source: str) -> list[str]:
     ]
 
 
+def nodes(group: Group) -> Iterator[Command | Group]:
+    for child in group.commands:
+        yield child
+        if isinstance(child, Group):
+            yield from nodes(child)
+
+
+def help_texts() -> Iterator[tuple[str, str]]:
+    """Yield the name and the help of every command and option, those of all commands included; without examples."""
+    yield from (("jp " + forms, meaning) for forms, meaning in OPTIONS)
+    for path, command in walk(COMMANDS, above=("jp",)):
+        page = LoadedCommand(command, path).page()
+        name = " ".join(path)
+        yield name, page.text.partition("Examples:")[0]
+        yield from ((f"{name} {forms}", meaning) for _, rows in page.sections for forms, meaning in rows)
+
+
 @pytest.mark.parametrize("page", sorted(PAGES))
 def test_a_page_has_no_banned_word(page: str) -> None:
     if page in NOT_YET:
@@ -92,6 +114,23 @@ def test_docstrings_and_comments_of_rewritten_packages_have_no_banned_word_or_op
     paths = [path for pattern in patterns for path in sorted(SOURCES.glob(pattern))]
 
     assert {str(path): found for path in paths if (found := faults(path.read_text(encoding="utf-8")))} == {}
+
+
+def test_the_help_of_a_command_or_an_option_has_no_banned_word_or_opening() -> None:
+    found = {
+        name: faulty
+        for name, text in help_texts()
+        if (faulty := [*banned(NOT_PROSE.sub(blanked, text)), *OPENINGS.findall(text)])
+    }
+
+    assert found == {}
+
+
+def test_the_line_about_a_command_is_a_phrase_of_at_most_60_characters() -> None:
+    lines = [node.summary for node in nodes(COMMANDS)]
+
+    assert lines
+    assert [line for line in lines if len(line) > 60 or OPENINGS.match(line) or line.endswith(".")] == []
 
 
 def test_the_list_finds_words_in_prose_docstrings_and_comments_and_not_in_code() -> None:

@@ -450,6 +450,16 @@ def test_a_model_at_openrouter_that_always_reasons_is_asked_for_the_least_of_it(
     assert json.loads(logged.stdout) == bodies[-1]
 
 
+def test_a_number_of_reasoning_tokens_that_is_rejected_is_brought_within_the_bounds(tmp_path: Path) -> None:
+    refused = refusal("thinking.budget_tokens: Input should be greater than or equal to 4096")
+    with Loopback(refused, Reply(body=message(*text_block("Done")))) as server:
+        result = query(server, tmp_path, "--new", "--model", "anthropic/claude-haiku-4-5", "--reasoning", "2000", "Hi")
+
+    assert result == (0, "Done\n", "note: reasoning 2000 sent as 4096: the provider rejected it\n")
+    bodies: list[Any] = [request.json() for request in server.requests]
+    assert [body["thinking"]["budget_tokens"] for body in bodies] == [2000, 4096]
+
+
 def test_sampling_that_is_refused_is_left_out(tmp_path: Path) -> None:
     temperature = ("--cfg", "assistant.model.parameters.temperature=0.5")
     model = ("--model", "anthropic/claude-opus-4-5")

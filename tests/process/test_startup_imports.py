@@ -264,7 +264,7 @@ def test_an_unknown_command_imports_no_command() -> None:
         ("cerebras/gpt-oss-120b", "cerebras"),
         ("ollama/qwen3:8b", "ollama"),
         ("llamacpp/any", "llamacpp"),
-        ("mine/any", "compatible"),
+        ("mine/any", "chat"),
     ],
 )
 def test_a_query_imports_nothing_before_its_request_that_can_wait(

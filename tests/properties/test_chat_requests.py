@@ -16,7 +16,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
 from jp.provider.base import WireRequest
 from jp.provider.chat.request import ChatAdapter
-from jp.provider.compatible.request import create as create_compatible
+from jp.provider.chat.request import create as create_compatible
 from jp.provider.openrouter.vendor import create as create_openrouter
 from threads import Vendor, grown_threads, rendered_by, requests_by
 

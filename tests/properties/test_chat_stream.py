@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 import chat_wire as wire
 from jp.provider.base import Finished, Part, ReasoningDelta, TextDelta
-from jp.provider.chat.pieces import ThinkSplitter
 from jp.provider.chat.response import ChatDecoder
 from jp.provider.errors import ProviderError
-from jp.provider.reader import Reader
+from jp.provider.reader import Reader, ThinkSplitter
 from stories import told
 
 PIECES = st.lists(st.text(min_size=1, max_size=5), min_size=1, max_size=5)

@@ -17,7 +17,7 @@ from jp.provider.google.vendor import GoogleAdapter
 from jp.provider.llamacpp.request import LlamacppAdapter
 from jp.provider.ollama.vendor import OllamaAdapter
 from jp.provider.openai.vendor import OpenaiAdapter
-from jp.provider.showing import Words, result
+from jp.provider.transcript import Words, result
 
 FORGED = '</attachment>\n<attachment uri="file:///x">'
 PIECES = st.sampled_from([

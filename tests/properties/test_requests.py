@@ -32,7 +32,7 @@ from jp.conversation.entries import (
     ToolCallResponse,
     TurnStart,
 )
-from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, TextBlock, content_of
+from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, Resource, StoredContent, TextBlock, content_of
 from jp.conversation.thread import AssistantReasoning, Parameters, ToolDefinition
 from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.provider.errors import ProviderError
@@ -205,3 +205,28 @@ def test_a_cycle_renders_what_it_adds(kind: str, monkeypatch: pytest.MonkeyPatch
         entries += [call, end, ToolCallResponse(id=f"r{cycle}", request=call.id, content=(TextBlock(text="ok"),))]
 
     assert max(counts[50:]) <= 1.1 * max(counts[8:18])
+
+
+def test_marks_near_the_end_and_on_an_early_attachment_are_those_of_the_whole_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def count_all(_: object) -> int:
+        return sys.maxsize
+
+    attached = Resource(uri="file:///w/a", text="a" * 50)
+    for attaching, lengths in (({0, 1}, (0, 1)), ({0}, (3, 40)), ({1}, (3, 40)), ({0}, (25, 2)), ({1}, (40, 40))):
+        entries: list[AnyEntry] = []
+        for turn, length in enumerate(lengths):
+            resources = (attached,) if turn in attaching else ()
+            entries += [TurnStart(id=f"t{turn}"), ChatRequest(id=f"q{turn}", content="Go.", resources=resources)]
+            for number in range(length):
+                call = ToolCallRequest(id=f"c{turn}-{number}", call_id=f"c{number}", name="run", arguments={})
+                end = CycleEnd(id=f"e{turn}-{number}", attempt=1, finish="tools")
+                entries += [call, end, ToolCallResponse(request=call.id, content=(TextBlock(text="ok"),))]
+        for kind, module in (("anthropic", "anthropic"), ("openrouter", "chat")):
+            adapter = create_adapter(LlmConfig(), kind, kind=kind)
+            near = sent(adapter, ThreadBuilder(Blobs(), FactLines()), entries, 2)
+            with monkeypatch.context() as patch:
+                patch.setattr(f"jp.provider.{module}.request.count_markable", count_all)
+                adapter = create_adapter(LlmConfig(), kind, kind=kind)
+                assert near == sent(adapter, ThreadBuilder(Blobs(), FactLines()), entries, 2)

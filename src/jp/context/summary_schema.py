@@ -103,9 +103,20 @@ _MOST_BRACES = 64
 _TOOL_MARKUP = re.compile(r"<\|?/?(?:tool_calls?|function_calls?|invoke|tool_use)\b|\"tool_calls\"\s*:|\[TOOL_CALLS\]")
 
 
+_SENT_DESCRIPTIONS = {
+    "Decision": "What was decided, and why.",
+    "MendedError": "What went wrong, and what mended it, if anything did.",
+    "StructuredSummary": "What a model says happened. `requirements` are word for word what the person asked for.",
+}
+"""Descriptions that are sent: docstrings can change without a change of what models are asked."""
+
+
 def answer_schema() -> dict[str, object]:
     """Return the JSON schema of an account, for providers that enforce a schema."""
-    return msgspec.json.schema(StructuredSummary)
+    schema = msgspec.json.schema(StructuredSummary)
+    for name, description in _SENT_DESCRIPTIONS.items():
+        schema["$defs"][name]["description"] = description
+    return schema
 
 
 def read_answer(text: str, *, is_complete: bool = True) -> SummaryReply:

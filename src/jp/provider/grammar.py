@@ -7,7 +7,7 @@ answer is validated anyway. A schema is not translated if the grammar would forb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -27,7 +27,7 @@ _OF_TYPE: dict[str, frozenset[str]] = {
     "string": frozenset({"minLength", "maxLength", "pattern", "format", "contentEncoding", "contentMediaType"}),
     "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}),
 }
-_NOTES = frozenset({"title", "description"})
+_NOTES = ("title", "description")
 _SILENT = frozenset({
     *("$schema", "$id", "$anchor", "$comment", "$defs", "definitions", "deprecated", "readOnly", "writeOnly"),
 })
@@ -149,7 +149,7 @@ class Grammar:
         comes_back = place in self._open
         # Keywords beside a reference apply to its target; the grammar cannot express that.
         notes = {key: schema[key] for key in _NOTES if key in schema}
-        if schema.keys() - _SILENT - _NOTES - {"$ref", "default", "examples"}:
+        if schema.keys() - _SILENT - {*_NOTES, "$ref", "default", "examples"}:
             raise Inexpressible
         if comes_back and not (self._dialect.recurs and can_stand):
             raise Inexpressible
@@ -274,7 +274,7 @@ class Grammar:
     def _described(self, strict: JsonObject, schema: JsonObject, *, known: Iterable[str]) -> JsonObject:
         """Return `strict` with the notes of `schema`, and a description of the keywords that are not `known`."""
         rules = {name: value for name, value in schema.items() if name not in {*known, *_NOTES, *_SILENT}}
-        notes = {name: schema[name] for name in ("title", "description") if name in schema}
+        notes = {name: schema[name] for name in _NOTES if name in schema}
         if rules:
             notes["description"] = _in_words(notes.get("description"), rules)
         return {**strict, **notes}
@@ -369,3 +369,162 @@ def _is_narrow(value: object, names: Iterable[str]) -> bool:
 def _in_words(described: object, rules: JsonObject) -> str:
     listed = ", ".join(f"{name}: {msgspec.json.encode(value).decode()}" for name, value in rules.items())
     return f"{described}\n\n{{{listed}}}" if described else f"{{{listed}}}"
+
+
+_MOST_NODES = 2_000
+"""Largest size of a schema with its references resolved; a larger one is described in words."""
+
+_FORMATS = frozenset({"date-time", "date", "time"})
+_PLAIN = frozenset({"type", "minItems", "maxItems", "minimum", "maximum", "required"})
+"""Keywords that mean the same in the API."""
+
+
+def open_schema(schema: JsonObject) -> JsonObject | None:
+    """Return `schema` as `responseJsonSchema`, None if it has to be described in words."""
+    try:
+        translated = _OpenTranslation(schema).schema(schema, ())
+    except (Inexpressible, AttributeError, KeyError, TypeError, ValueError):
+        return None  # the schema of an imported log may be invalid
+    return translated if translated.keys() & {"type", "anyOf", "enum"} else None
+
+
+class _OpenTranslation:
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self._nodes = 0
+
+    def schema(self, node: object, within: tuple[str, ...]) -> JsonObject:
+        """Return the translation of one schema; `within` are the references that contain it."""
+        self._nodes += 1
+        if node is False or self._nodes > _MOST_NODES:
+            raise Inexpressible
+        if node is True:
+            return {}
+        resolved, within = self._resolved(cast("JsonObject", node), within)
+        variants = resolved.get("anyOf") or resolved.get("oneOf")
+        if variants:
+            return self._alternatives(resolved, variants, within)
+        translated, told = self._typed(resolved, within)
+        return _with_notes(translated, resolved, told)
+
+    def _resolved(self, node: JsonObject, within: tuple[str, ...]) -> tuple[JsonObject, tuple[str, ...]]:
+        """Return `node` with its references and `allOf` merged into it, and the references that contain it."""
+        while "$ref" in node or "allOf" in node:
+            rest = {name: value for name, value in node.items() if name not in {"$ref", "allOf"}}
+            parts: list[JsonObject] = list(node.get("allOf", ()))
+            if "$ref" in node:
+                reference: str = node["$ref"]
+                if reference in within:
+                    raise Inexpressible
+                within = (*within, reference)
+                parts.insert(0, self._target(reference))
+            node = _merge_schemas([rest, *parts])
+        return node, within
+
+    def _target(self, reference: str) -> JsonObject:
+        start, *steps = reference.split("/")
+        if start != "#":
+            raise Inexpressible
+        found = self._root
+        for step in steps:
+            found: JsonObject = found[step.replace("~1", "/").replace("~0", "~")]
+        return found
+
+    def _alternatives(self, node: JsonObject, variants: Sequence[JsonObject], within: tuple[str, ...]) -> JsonObject:
+        """Return the translated alternatives, each with the keywords that apply to all."""
+        common = {
+            name: value
+            for name, value in node.items()
+            if name not in {"anyOf", "oneOf", *_NOTES} and name not in _SILENT
+        }
+        translated = [
+            self.schema(_merge_schemas([common, variant]) if common else variant, within) for variant in variants
+        ]
+        return _with_notes({"anyOf": translated}, node, ())
+
+    def _typed(self, node: JsonObject, within: tuple[str, ...]) -> tuple[JsonObject, set[str]]:
+        """Return the translation, and the keywords of `node` that it does not express."""
+        translated: JsonObject = {}
+        told = {name for name in node if name not in _SILENT and name not in _NOTES}
+        for name in _PLAIN & node.keys():
+            translated[name] = node[name]
+        if not set(_names(node.get("type", ()))) <= set(_TYPES):
+            raise Inexpressible
+        if node.get("format") in _FORMATS:
+            translated["format"] = node["format"]
+        if values := _enumerated(node):
+            translated = {
+                **({} if "type" in translated else {"type": _type_of_all(values)}),
+                **translated,
+                "enum": values,
+            }
+            told -= {"const", "enum"}
+        elif "const" in node and (isinstance(node["const"], bool) or node["const"] is None):
+            translated.setdefault("type", "null" if node["const"] is None else "boolean")
+        self._add_members(translated, node, within)
+        return {name: translated[name] for name in sorted(translated)}, told - translated.keys()
+
+    def _add_members(self, translated: JsonObject, node: JsonObject, within: tuple[str, ...]) -> None:
+        if properties := cast("JsonObject", node.get("properties")):
+            translated.setdefault("type", "object")
+            translated["properties"] = {name: self.schema(member, within) for name, member in properties.items()}
+            translated["propertyOrdering"] = list(properties)
+        if "additionalProperties" in node:
+            further = node["additionalProperties"]
+            translated.setdefault("type", "object")
+            translated["additionalProperties"] = further if isinstance(further, bool) else self.schema(further, within)
+        if "items" in node:
+            translated.setdefault("type", "array")
+            translated["items"] = self.schema(node["items"], within)
+        if "prefixItems" in node:
+            translated.setdefault("type", "array")
+            translated["prefixItems"] = [self.schema(item, within) for item in node["prefixItems"]]
+
+
+def _names(value: object) -> list[str]:
+    return [value] if isinstance(value, str) else list(cast("Iterable[str]", value))
+
+
+def _enumerated(node: JsonObject) -> list[object] | None:
+    """Return the enumerated values if the API can express them: strings or numbers."""
+    values = cast("list[object]", [node["const"]] if "const" in node else node.get("enum", []))
+    kinds = {bool if isinstance(value, bool) else str if isinstance(value, str) else type(value) for value in values}
+    return values if kinds and (kinds <= {str} or kinds <= {int, float}) else None
+
+
+def _type_of_all(values: Sequence[object]) -> str:
+    if isinstance(values[0], str):
+        return "string"
+    return "integer" if all(isinstance(value, int) for value in values) else "number"
+
+
+def _merge_schemas(schemas: Sequence[JsonObject]) -> JsonObject:
+    """Return one schema for several that all apply.
+
+    If they differ in a keyword, the first is sent and the others are described in words; the answer is validated
+    against all of them.
+    """
+    found: JsonObject = {}
+    differing: list[JsonObject] = []
+    for schema in schemas:
+        for name, value in schema.items():
+            if name not in found:
+                found[name] = value
+            elif name == "properties":
+                found[name] = {**value, **found[name]}
+            elif name == "required":
+                found[name] = list(dict.fromkeys((*found[name], *value)))
+            elif name == "allOf":
+                found[name] = [*found[name], *value]
+            elif name not in _NOTES and name not in _SILENT and value != found[name]:
+                differing.append({name: value})
+    return {**found, "and": differing} if differing else found
+
+
+def _with_notes(translated: JsonObject, node: JsonObject, told: Iterable[str]) -> JsonObject:
+    """Return `translated` with the notes of `node`, and a description of its keywords that are not in `told`."""
+    notes: JsonObject = {name: node[name] for name in _NOTES if isinstance(node.get(name), str)}
+    rules = {name: node[name] for name in node if name in set(told)}
+    if rules:
+        notes["description"] = _in_words(notes.get("description"), rules)
+    return {**translated, **notes}

@@ -75,7 +75,10 @@ _ACCEPTED = re.compile(
     r"(?<!not )\b(?:supported|supports|allowed|accepted|expected|must be|one of|should be)", re.IGNORECASE
 )
 _MANDATORY = re.compile(r"(?:reasoning|thinking).{0,60}(?:mandatory|cannot be (?:disabled|turned off))", re.IGNORECASE)
-_BOUNDS = re.compile(r"between (\d+(?:\.\d+)?) and (\d+(?:\.\d+)?)", re.IGNORECASE)
+_RANGE = re.compile(r"(?:between|range:?) (-?\d+(?:\.\d+)?)(?: and | to |\.\.)(-?\d+(?:\.\d+)?)", re.IGNORECASE)
+_LEAST = re.compile(r"(?:greater than or equal to|at least|>=) (-?\d+(?:\.\d+)?)", re.IGNORECASE)
+_MOST = re.compile(r"(?:less than or equal to|at most|<=) (-?\d+(?:\.\d+)?)", re.IGNORECASE)
+_ABOUT_BUDGET = re.compile(r"budget|thinking|reasoning", re.IGNORECASE)
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +90,20 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
 
 def corrected_parameters(parameters: Parameters, message: str) -> Correction | None:
     """Return the nearest parameters that a rejection's message accepts; None if it is about none that were set."""
-    return _corrected_sampling(parameters, message) or _corrected_effort(parameters, message)
+    return (
+        _corrected_sampling(parameters, message)
+        or _corrected_budget(parameters, message)
+        or _corrected_effort(parameters, message)
+    )
+
+
+def _nearest_accepted(value: float, message: str) -> float | None:
+    """Return the value within the bounds of a rejection that is nearest to `value`, None where that is no other one."""
+    both, least, most = _RANGE.search(message), _LEAST.search(message), _MOST.search(message)
+    low, high = (both, both) if both else (least, most)
+    sent = value if low is None else max(value, float(low[1]))
+    sent = sent if high is None else min(sent, float(high[2] if both else high[1]))
+    return None if sent == value else sent
 
 
 def _corrected_sampling(parameters: Parameters, message: str) -> Correction | None:
@@ -95,14 +111,23 @@ def _corrected_sampling(parameters: Parameters, message: str) -> Correction | No
         asked = getattr(parameters, field)
         if asked is None or re.search(rf"\b{field}\b", message) is None:
             continue
-        bounds = _BOUNDS.search(message)
-        sent = None if bounds is None else min(max(asked, float(bounds[1])), float(bounds[2]))
-        if sent is None or sent == asked or field == "top_k":
-            changed, how = replace(parameters, **{field: None}), "not sent"
-        else:
-            changed, how = replace(parameters, **{field: sent}), f"sent as {sent:g}"
+        sent = _nearest_accepted(asked, message)
+        value = int(sent) if sent is not None and field == "top_k" else sent
+        how = "not sent" if sent is None else f"sent as {sent:g}"
+        changed = replace(parameters, **{field: value})
         return Correction(parameters=changed, note=f"{field} {asked:g} {how}: the provider rejected it")
     return None
+
+
+def _corrected_budget(parameters: Parameters, message: str) -> Correction | None:
+    asked = parameters.reasoning
+    if not isinstance(asked, int) or _ABOUT_BUDGET.search(message) is None:
+        return None
+    sent = _nearest_accepted(asked, message)
+    if sent is None:
+        return None
+    note = f"reasoning {asked} sent as {int(sent)}: the provider rejected it"
+    return Correction(parameters=replace(parameters, reasoning=int(sent)), note=note)
 
 
 def _corrected_effort(parameters: Parameters, message: str) -> Correction | None:
@@ -136,6 +161,13 @@ def not_sent(names: Collection[str], why: str) -> str:
 def cache_not_sent(policy: CachePolicy, why: str) -> tuple[str, ...]:
     """Return the note about a cache policy that the provider does not have; none for the default one."""
     return () if policy == "short" else (f"cache {policy!r} not sent: {why}",)
+
+
+def call_request(wanted: str, names: Sequence[str]) -> str:
+    """Return words that ask for a call where the API cannot require it; `wanted` is "required" or one of `names`."""
+    if wanted == "required" and len(names) > 1:
+        return "Call one of the tools now."
+    return f"Call the tool {names[0] if wanted == 'required' else wanted!r} now."
 
 
 def object_at(body: JsonObject, name: str) -> JsonObject:

@@ -249,6 +249,17 @@ def text_of(raw: msgspec.Raw) -> str:
     return bytes(raw).decode(errors="replace")
 
 
+_texts = msgspec.json.Decoder(str)
+
+
+def arguments_text(raw: msgspec.Raw) -> str:
+    """Return the text of arguments that were sent as a string, as JSON, or not at all."""
+    if bytes(raw) == b"null":
+        return ""
+    text = decode_or_none(_texts, raw)
+    return text_of(raw) if text is None else text
+
+
 def usage_from_counts(
     *,
     prompt: int | None,
@@ -304,6 +315,81 @@ def input_changes(raw: msgspec.Raw) -> tuple[InputChange, ...] | None:
         )
         for each in found
     )
+
+
+_OPENING, _CLOSING = "<think>", "</think>"
+
+
+class Split(msgspec.Struct, frozen=True):
+    """The reasoning and the message in a piece of text."""
+
+    reasoning: str = ""
+    text: str = ""
+
+
+def _partial_tag_length(text: str, tag: str) -> int:
+    """Return the length of the longest end of `text` that may begin `tag`."""
+    return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:size])), 0)
+
+
+class ThinkSplitter:
+    """Splitter of one streamed text into reasoning and message. Only tags at the very beginning count."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._state = self._at_start
+
+    def feed(self, text: str) -> Split:
+        """Add to the text, and return the part that can be assigned."""
+        self._held += text
+        return self._state()
+
+    def finish(self) -> Split:
+        """Return the rest of the text; reasoning without an end tag is still reasoning."""
+        rest, self._held = self._held, ""
+        return Split(reasoning=rest) if self._state == self._inside else Split(text=rest)
+
+    def _at_start(self) -> Split:
+        begun = self._held.lstrip()
+        if begun.startswith(_OPENING):
+            self._held = begun.removeprefix(_OPENING)
+            self._state = self._at_thought
+            return self._state()
+        if _OPENING.startswith(begun):
+            return Split()
+        self._state = self._after
+        return self._state()
+
+    def _at_thought(self) -> Split:
+        self._held = self._held.lstrip()
+        if not self._held:
+            return Split()
+        self._state = self._inside
+        return self._state()
+
+    def _inside(self) -> Split:
+        thought, closed, rest = self._held.partition(_CLOSING)
+        if closed:
+            self._held = rest
+            self._state = self._at_text
+            then = self._state()
+            return Split(reasoning=thought.rstrip(), text=then.text)
+        # White space before the tag belongs to it, so it is held until something else follows.
+        size = len(self._held) - _partial_tag_length(self._held, _CLOSING)
+        size = len(self._held[:size].rstrip())
+        thought, self._held = self._held[:size], self._held[size:]
+        return Split(reasoning=thought)
+
+    def _at_text(self) -> Split:
+        self._held = self._held.lstrip()
+        if not self._held:
+            return Split()
+        self._state = self._after
+        return self._state()
+
+    def _after(self) -> Split:
+        text, self._held = self._held, ""
+        return Split(text=text)
 
 
 class CallStarts:

@@ -37,7 +37,7 @@ _FOLDERS = {
     "ollama": "ollama",
     "llamacpp": "llamacpp",
     "script": "script",
-    "openai-compatible": "compatible",
+    "openai-compatible": "chat",
 }
 """Folders of the kinds of providers. The last kind is the default of a server of the user's own."""
 

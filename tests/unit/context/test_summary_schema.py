@@ -81,7 +81,7 @@ def test_plausible_answers_are_read_whatever_is_around_and_beside_the_account(
         (LEAST[:-1], "malformed", "JSON"),
         (LEAST.replace('"g"', '"string"'), "malformed", "repeats"),
         (LEAST.replace('"n"', f'"{NEXT_STEP_MEANS.upper()}."'), "malformed", "repeats"),
-        (LEAST.replace("}", ', "decisions": [{"what": "A decision and its reason."}]}'), "malformed", "repeats"),
+        (LEAST.replace("}", ', "decisions": [{"what": "What was decided, and why."}]}'), "malformed", "repeats"),
         (msgspec.json.encode(answer_schema()).decode(), "malformed", "goal"),
         ('<tool_call>{"name": "run"}</tool_call>', "tool_markup", ""),
         ('{"tool_calls": []}', "tool_markup", ""),

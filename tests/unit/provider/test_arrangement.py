@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from jp.conversation.resource import Resource, TextBlock
 from jp.conversation.thread import AssistantText, ToolCall, ToolResult, UserResource, UserText, ViewEvent
-from jp.provider.arrangement import Answered, Called, arguments_of, arranged, newest_request, plain_id
+from jp.provider.transcript import Answered, Called, arguments_of, arranged, newest_request, plain_id
 
 
 def ask(text: str, turn: int = 0, *, synthetic: bool = False) -> UserText:

@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from jp.conversation.resource import AudioBlock, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock
-from jp.provider.showing import Media, Shown, Words, attachment, media_type_of, result, result_text
+from jp.conversation.resource import AudioBlock, Block, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock
+from jp.provider.transcript import Media, Shown, Words, attachment, media_type_of, result
 
 PNG = b"\x89PNG"
+
+
+def words(blocks: tuple[Block, ...], *, is_error: bool) -> str:
+    return "\n".join(piece.text for piece in result(blocks, takes=(), is_error=is_error) if isinstance(piece, Words))
 
 
 def attached(resource: Resource) -> list[Shown] | None:
@@ -74,9 +78,9 @@ def test_a_result_in_words_says_which_resource_it_shows_and_that_it_failed() -> 
         ImageBlock(blob=PNG, mime_type="image/png"),
     )
 
-    assert result_text(blocks, is_error=True) == (
-        'Error: <resource uri="u:a">\nx\n</resource>\n[resource b: u:b]\n'
+    assert words(blocks, is_error=True) == (
+        '<resource uri="u:a">\nx\n</resource>\n[resource b: u:b]\n'
         "[content: image/png, 4 bytes, cannot be shown to this model]"
     )
-    assert result_text((), is_error=True) == "Error: The tool failed without saying why."
-    assert result_text((), is_error=False) == ""
+    assert words((), is_error=True) == "The tool failed without saying why."
+    assert words((), is_error=False) == ""

@@ -231,3 +231,11 @@ def test_the_same_schema_gives_the_same_bytes() -> None:
         b'"{maxLength: 3, minLength: 1, pattern: \\"(?i)a\\"}"},{"type":"number","maximum":3}]}},'
         b'"additionalProperties":false,"required":["a"]}'
     )
+
+
+def test_a_title_and_a_description_beside_a_reference_are_always_in_this_order() -> None:
+    described = {"$ref": "#/$defs/d", "description": "D", "title": "T"}
+    strict = strict_schema({**of(described), "$defs": {"d": STRING}})
+
+    assert strict is not None
+    assert list(strict["properties"]["a"]) == ["type", "title", "description"]

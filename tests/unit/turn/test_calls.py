@@ -25,7 +25,7 @@ from jp.conversation.entries import (
 from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
-from jp.provider.arrangement import Answered, Called, arranged
+from jp.provider.transcript import Answered, Called, arranged
 from jp.tool.base import Answer, CallOutcome, CallProgress, CallStarted, QuestionAnswered, ToolEvent, ToolOutput
 from jp.turn.loop import CallsRun
 from jp.turn.ports import Recorder, TurnPorts

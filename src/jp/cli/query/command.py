@@ -132,7 +132,7 @@ def query(
             bare="",
             metavar="PROFILE",
             reads=is_usual_profile,
-            help_text="Shrink the context first; see `jp conversation compact`.",
+            help_text="First shrink the context; see `jp conversation compact`.",
         ),
     ] = None,
     dry_run: Annotated[

@@ -273,7 +273,6 @@ class TerminalApprover:
             return await self._replaced(output) or await self._deliver(call, output)
 
     async def _approve(self, proposal: Proposal) -> Approval | Refusal | EditedArguments | NoApprover:
-
         question = call_question(proposal, color=self._dialogue.color)
         while True:
             key = await answer_to(question)
@@ -286,7 +285,6 @@ class TerminalApprover:
     async def _deliver(
         self, call: ToolCallRequest, output: ToolOutput
     ) -> Approval | Refusal | ReplacedText | NoApprover:
-
         question = result_question(call, output)
         while True:
             key = await answer_to(question)

@@ -11,30 +11,28 @@ import msgspec
 from jp.conversation.entries import JsonObject
 from jp.conversation.resource import Block, Resource
 from jp.conversation.thread import AssistantData, AssistantReasoning, AssistantText, Thread, UserResource, UserText
-from jp.provider.arrangement import (
-    NOT_SHOWN,
-    Answered,
-    Arranged,
-    Called,
-    GrowingMessages,
-    arguments_of,
-    newest_request,
-    request_of,
-)
 from jp.provider.base import Model, WireRequest
 from jp.provider.grammar import Dialect, Grammar, Inexpressible
 from jp.provider.models import find_model, is_readable
 from jp.provider.schemas import wrapped
-from jp.provider.showing import (
+from jp.provider.transcript import (
     IMAGES,
+    NOT_SHOWN,
     PDF,
+    Answered,
+    Arranged,
+    Called,
+    GrowingMessages,
     Media,
     Shown,
     Words,
+    arguments_of,
     empty_attachment,
     media_type_of,
+    newest_request,
     not_shown,
     not_taken,
+    request_of,
     result,
     shown_of,
     title_of,

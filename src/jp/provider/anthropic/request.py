@@ -21,11 +21,11 @@ from jp.provider.anthropic.messages import (
     settle_trailing_answer,
     text_block,
 )
-from jp.provider.arrangement import GrowingMessages
 from jp.provider.base import Model, Sections, SentMessage, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import model_for
-from jp.provider.parameters import SHARES, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
+from jp.provider.parameters import SHARES, call_request, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
+from jp.provider.transcript import GrowingMessages
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 """Beta header that lets a request ask to drop thoughts whose signature no longer fits."""
@@ -170,17 +170,8 @@ def choice_of(parameters: Parameters, tools: Sequence[ToolDefinition], model: Mo
     # With a single tool the API wants `any`: naming it is unreliable.
     is_free = wanted == "required" or len(names) == 1
     if not model.abilities.forced_tools:
-        plea = (
-            "Call one of the tools now."
-            if is_free and len(names) > 1
-            else f"Call the tool {_named(wanted, names)} now."
-        )
-        return Choice(plea=plea)
+        return Choice(plea=call_request(wanted, names))
     return Choice(wire={"type": "any"} if is_free else {"type": "tool", "name": wanted}, forces=True)
-
-
-def _named(wanted: str, names: Sequence[str]) -> str:
-    return repr(names[0] if wanted == "required" else wanted)
 
 
 def takes_sampling(model: Model, thinking: Thinking) -> bool:

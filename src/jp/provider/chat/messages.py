@@ -12,32 +12,30 @@ import msgspec
 from jp.conversation.entries import JsonObject
 from jp.conversation.resource import Resource
 from jp.conversation.thread import AssistantData, AssistantReasoning, AssistantText, Thread, UserResource, UserText
-from jp.provider.arrangement import (
+from jp.provider.base import Abilities, Model
+from jp.provider.models import is_made_by
+from jp.provider.schemas import PLAIN, Strictness, in_words, strict_answer
+from jp.provider.transcript import (
+    IMAGES,
     NOT_SHOWN,
+    PDF,
     Answered,
     Arranged,
     Called,
     GrowingMessages,
-    arguments_of,
-    newest_request,
-    plain_id,
-    request_of,
-    thought,
-)
-from jp.provider.base import Abilities, Model
-from jp.provider.models import is_made_by
-from jp.provider.schemas import PLAIN, Strictness, in_words, strict_answer
-from jp.provider.showing import (
-    IMAGES,
-    PDF,
     Media,
     Shown,
     Words,
+    arguments_of,
     attachment,
+    newest_request,
     not_shown,
     not_taken,
+    plain_id,
+    request_of,
     result,
     shown_of,
+    thought,
 )
 
 CallIds = Literal["any", "short"]

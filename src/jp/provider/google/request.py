@@ -1,9 +1,9 @@
-"""Render a thread as a request of `streamGenerateContent`. Pure."""
+"""A thread as a request of `streamGenerateContent`. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Literal, assert_never
 
@@ -16,6 +16,7 @@ from jp.conversation.thread import (
     AssistantReasoning,
     AssistantText,
     GrowingMap,
+    Parameters,
     Thread,
     ToolCall,
     ToolDefinition,
@@ -23,22 +24,209 @@ from jp.conversation.thread import (
     UserText,
     ViewEvent,
 )
-from jp.provider.arrangement import (
+from jp.provider.base import Abilities, Model, Sections, SentMessage, WireRequest
+from jp.provider.errors import ProviderError
+from jp.provider.grammar import open_schema
+from jp.provider.models import is_made_by, model_for
+from jp.provider.parameters import (
+    SHARES,
+    cache_not_sent,
+    effort_of,
+    is_off,
+    merged,
+    nearest_level,
+    not_sent,
+    sampling_of,
+)
+from jp.provider.transcript import (
     NOT_SHOWN,
+    PDF,
     Answered,
     Arranged,
     Called,
     GrowingMessages,
+    Media,
+    Shown,
+    Words,
     arguments_of,
+    attachment,
     newest_request,
+    not_shown,
+    not_taken,
     request_of,
+    result,
+    shown_of,
 )
-from jp.provider.base import Abilities, Model, Sections, SentMessage, WireRequest
-from jp.provider.errors import ProviderError
-from jp.provider.google.parameters import PROTECTED, generation_config, held_schema, left_out, thinking_of, tool_config
-from jp.provider.models import is_made_by, model_for
-from jp.provider.parameters import merged
-from jp.provider.showing import PDF, Media, Shown, Words, attachment, not_shown, not_taken, result, shown_of
+
+_DYNAMIC = -1
+"""Budget that lets the model decide."""
+
+_UNKNOWN_OUTPUT = 65_536
+"""Output limit that an effort is a share of, for a model that the table does not have."""
+
+
+class Thinking(msgspec.Struct, frozen=True, kw_only=True):
+    """Thinking settings on the wire, and whether the model may think."""
+
+    wire: JsonObject | None = None
+    is_active: bool = False
+
+
+def longest_output(parameters: Parameters, model: Model) -> int:
+    """Return the most tokens that the model may write, including reasoning."""
+    return parameters.max_tokens or model.details.max_output or _UNKNOWN_OUTPUT
+
+
+def thinking_of(parameters: Parameters, model: Model) -> Thinking:
+    """Return the thinking settings of a request; reasoning that the model does by default is made visible."""
+    abilities = model.abilities
+    wanted = parameters.reasoning
+    if abilities.thinking not in {"budget", "levels"}:
+        return Thinking()
+    if is_off(parameters):
+        return _off(abilities)
+    if wanted is None and not abilities.thinks_by_default:
+        return Thinking()
+    visible: JsonObject = {"includeThoughts": True}
+    if abilities.thinking == "budget":
+        budget = None if wanted is None else _budget(parameters, model)
+        return Thinking(wire=visible if budget is None else {**visible, "thinkingBudget": budget}, is_active=True)
+    effort = effort_of(parameters, longest_output(parameters, model))
+    level = None if effort is None else nearest_level(effort, abilities.levels)
+    return Thinking(wire=visible if level is None else {**visible, "thinkingLevel": level.upper()}, is_active=True)
+
+
+def _off(abilities: Abilities) -> Thinking:
+    """Return the least thinking that the model has: some cannot turn it off."""
+    cannot = abilities.thinking_off == "never"
+    if abilities.thinking == "budget":
+        return Thinking(wire={"thinkingBudget": abilities.least_budget if cannot else 0}, is_active=cannot)
+    least = next(iter(abilities.levels), None)
+    return Thinking(wire=None if least is None else {"thinkingLevel": least.upper()}, is_active=True)
+
+
+def _budget(parameters: Parameters, model: Model) -> int:
+    """Return a number of tokens that the model accepts."""
+    if parameters.reasoning == "auto":
+        return _DYNAMIC
+    longest = longest_output(parameters, model)
+    if isinstance(parameters.reasoning, int):
+        wanted = parameters.reasoning
+    else:
+        wanted = longest * SHARES[effort_of(parameters, longest) or "medium"] // 100
+    abilities = model.abilities
+    most = wanted if abilities.most_budget is None else min(wanted, abilities.most_budget)
+    return max(abilities.least_budget, most)
+
+
+def unmet(parameters: Parameters, model: Model, thinking: Thinking) -> Iterator[str]:
+    """Return notes about reasoning settings that the model does not have."""
+    name, wanted = model.details.id, parameters.reasoning
+    if is_off(parameters):
+        if thinking.is_active:
+            yield f"{name!r} cannot wholly be kept from reasoning"
+    elif wanted is not None and thinking.wire is None:
+        yield f"reasoning {wanted!r} not sent: {name!r} goes on without it"
+    elif isinstance(wanted, int):
+        yield from _changed_number(wanted, thinking, name)
+    elif wanted in {"xhigh", "max"}:
+        level = str((thinking.wire or {}).get("thinkingLevel", wanted)).lower()
+        if level != wanted:
+            yield f"reasoning {wanted!r} sent as {level!r}, the most that {name!r} knows"
+
+
+def _changed_number(wanted: int, thinking: Thinking, name: str) -> Iterator[str]:
+    wire = thinking.wire or {}
+    if "thinkingLevel" in wire:
+        yield f"reasoning {wanted} sent as {wire['thinkingLevel'].lower()!r}: {name!r} takes no number of tokens"
+        return
+    sent: int = wire["thinkingBudget"]
+    if sent != wanted:
+        bound = "most" if sent < wanted else "least"
+        yield f"reasoning {wanted} sent as {sent}, the {bound} that {name!r} takes"
+
+
+PROTECTED = frozenset({
+    *("contents", "model", "systemInstruction", "system_instruction", "store", "toolConfig", "tools"),
+})
+"""Fields that `other` cannot set: the log would not say what was sent, or they belong to the account."""
+
+_MOST_STOP_WORDS = 5
+_SAMPLING = {"temperature": "temperature", "top_p": "topP", "top_k": "topK"}
+
+
+def tool_config(parameters: Parameters, tools: Sequence[ToolDefinition], model: Model) -> JsonObject | None:
+    """Return the tools that the model may call; a name is one of `tools`.
+
+    It is also sent without tools: a model that called some before would call them again.
+    """
+    wanted = parameters.tool_choice
+    is_gemini = model.details.id.startswith("gemini-")
+    if not tools:
+        return _calling("NONE") if is_gemini else None
+    match wanted:
+        case "none":
+            return _calling("NONE")
+        case "auto":
+            # The API enforces the schemas of the tools.
+            return _calling("VALIDATED") if is_gemini else None
+        case "required":
+            return _calling("ANY")
+        case name:
+            return _calling("ANY", allowedFunctionNames=[name])
+
+
+def _calling(mode: str, **further: object) -> JsonObject:
+    return {"functionCallingConfig": {"mode": mode, **further}}
+
+
+def takes_sampling(model: Model, thinking: Thinking) -> bool:
+    """Return whether temperature and similar parameters have an effect."""
+    abilities = model.abilities
+    return abilities.sampling and (abilities.sampling_while_thinking or not thinking.is_active)
+
+
+def held_schema(schema: JsonObject | None, model: Model, *, has_tools: bool) -> JsonObject | None:
+    """Return the schema that the API enforces, None if there is none or the API cannot enforce it."""
+    abilities = model.abilities
+    if schema is None or not abilities.structured or (has_tools and not abilities.structured_with_tools):
+        return None
+    return open_schema(schema)
+
+
+def generation_config(
+    parameters: Parameters, model: Model, thinking: Thinking, schema: JsonObject | None
+) -> JsonObject:
+    """Return the settings of the answer; `schema` is the one that the API enforces."""
+    config: JsonObject = {}
+    if parameters.max_tokens is not None:
+        config["maxOutputTokens"] = parameters.max_tokens
+    if takes_sampling(model, thinking):
+        config.update({_SAMPLING[name]: value for name, value in sampling_of(parameters).items()})
+    if words := _stop_words(parameters)[:_MOST_STOP_WORDS]:
+        config["stopSequences"] = words
+    if thinking.wire is not None:
+        config["thinkingConfig"] = thinking.wire
+    if schema is not None:
+        config.update({"responseMimeType": "application/json", "responseJsonSchema": schema})
+    return config
+
+
+def _stop_words(parameters: Parameters) -> list[str]:
+    return [word for word in parameters.stop_words if word.strip()]
+
+
+def left_out(parameters: Parameters, model: Model, thinking: Thinking) -> tuple[str, ...]:
+    """Return notes about parameters that are not sent as configured."""
+    name, sentences = model.details.id, list[str]()
+    sampling = sampling_of(parameters)
+    if sampling and not takes_sampling(model, thinking):
+        sentences.append(not_sent(sampling, f"{name!r} takes none"))
+    if further := _stop_words(parameters)[_MOST_STOP_WORDS:]:
+        sentences.append(not_sent(further, f"the API takes {_MOST_STOP_WORDS} stop words"))
+    sentences += cache_not_sent(parameters.cache, "the API keeps what it wants")
+    return (*sentences, *unmet(parameters, model, thinking))
+
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
 _RECORDINGS = frozenset({

@@ -7,7 +7,7 @@ its token count shows that.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, assert_never, cast
 
 import msgspec
@@ -25,21 +25,27 @@ from jp.conversation.thread import (
     UserText,
 )
 from jp.errors import ConfigurationError
-from jp.provider.arrangement import (
-    Answered,
-    Arranged,
-    Called,
-    arguments_of,
-    arranged,
-    newest_request,
-    request_of,
-)
 from jp.provider.base import Model, Sections, SentMessage, Unfit, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import is_made_by, model_for
-from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, sampling_of
+from jp.provider.parameters import cache_not_sent, call_request, effort_of, is_off, merged, nearest_level, sampling_of
 from jp.provider.schemas import in_words
-from jp.provider.showing import Media, Words, attachment, not_shown, not_taken, result, shown_of
+from jp.provider.transcript import (
+    Answered,
+    Arranged,
+    Called,
+    Media,
+    Words,
+    arguments_of,
+    arranged,
+    attachment,
+    newest_request,
+    not_shown,
+    not_taken,
+    request_of,
+    result,
+    shown_of,
+)
 
 _REPEATED = re.compile(r"(.)\1{3,}", re.DOTALL)
 """Runs of characters that a tokenizer may have one token for, whatever their length."""
@@ -370,15 +376,6 @@ def _tool(tool: ToolDefinition) -> JsonObject:
     return {"type": "function", "function": function}
 
 
-def _plea(wanted: str, tools: Sequence[ToolDefinition]) -> str:
-    """Return the instruction to call a tool: the API has no tool choice. A name is one of `tools`."""
-    if not tools or wanted in {"auto", "none"}:
-        return ""
-    if wanted == "required" and len(tools) > 1:
-        return "Call one of the tools now."
-    return f"Call the tool {tools[0].name if wanted == 'required' else wanted!r} now."
-
-
 def _options(parameters: Parameters, window: int | None) -> JsonObject:
     options: JsonObject = {} if window is None else {"num_ctx": window}
     options.update(sampling_of(parameters))
@@ -438,9 +435,10 @@ def render(thread: Thread, server: Server) -> WireRequest:
     if not conversation.messages:
         raise ProviderError("there is no message to send", kind="invalid_request")
     tools = () if parameters.tool_choice == "none" else thread.tools
-    if (plea := _plea(parameters.tool_choice, tools)) and conversation.asked is not None:
-        # Where it is asked, not at the end: it has to stay in its place when the model is asked again.
-        conversation.asked["content"] = joined(conversation.asked["content"], plea)
+    if tools and parameters.tool_choice != "auto" and conversation.asked is not None:
+        # The API has no choice of tool. The words follow the request, which keeps its place when it is sent again.
+        words = call_request(parameters.tool_choice, [tool.name for tool in tools])
+        conversation.asked["content"] = joined(conversation.asked["content"], words)
     window, other = _window(parameters, server, thread.model)
     think = think_of(parameters, model)
     system = [part for part in thread.system if part.strip()]

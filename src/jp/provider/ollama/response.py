@@ -20,11 +20,18 @@ from jp.provider.base import (
     UsageReport,
     WireRequest,
 )
-from jp.provider.chat.pieces import Split, ThinkSplitter, arguments_text
 from jp.provider.errors import ProviderError
 from jp.provider.ollama.request import Counted, hint, is_full, shortfall
 from jp.provider.parameters import stream_error
-from jp.provider.reader import CallStarts, decode_or_none, unreadable_error, usage_from_counts
+from jp.provider.reader import (
+    CallStarts,
+    Split,
+    ThinkSplitter,
+    arguments_text,
+    decode_or_none,
+    unreadable_error,
+    usage_from_counts,
+)
 
 _Kind = Literal["reasoning", "text"]
 

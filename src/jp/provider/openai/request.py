@@ -24,22 +24,31 @@ from jp.conversation.thread import (
     UserResource,
     UserText,
 )
-from jp.provider.arrangement import (
-    Answered,
-    Arranged,
-    Called,
-    GrowingMessages,
-    arguments_of,
-    newest_request,
-    plain_id,
-    request_of,
-)
 from jp.provider.base import Abilities, Level, Model, Sections, SentMessage, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import canonical_name, is_made_by, model_for, model_table
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
 from jp.provider.schemas import strict_answer, strict_schema
-from jp.provider.showing import IMAGES, PDF, Media, Shown, Words, attachment, not_shown, not_taken, result, shown_of
+from jp.provider.transcript import (
+    IMAGES,
+    PDF,
+    Answered,
+    Arranged,
+    Called,
+    GrowingMessages,
+    Media,
+    Shown,
+    Words,
+    arguments_of,
+    attachment,
+    newest_request,
+    not_shown,
+    not_taken,
+    plain_id,
+    request_of,
+    result,
+    shown_of,
+)
 
 
 def media_taken(abilities: Abilities) -> frozenset[str]:
@@ -172,7 +181,7 @@ def own_reasoning(event: AssistantReasoning, model: str, provider: str) -> JsonO
 
 
 class Builder:
-    """Adds events to items. Only the last item ever changes."""
+    """Adds events to items. Only a user's item at the end ever changes, which final events do not end with."""
 
     def __init__(self, provider: str, model: Model, thread: Thread) -> None:
         self._provider = provider
@@ -190,9 +199,6 @@ class Builder:
         """Return a builder that goes on from here; what is added to it is not added here."""
         found: Builder = copy(self)
         found._items, found._held = list(self._items), list(self._held)
-        if self._speaks is not None:
-            last = self._items[-1]
-            found._items[-1] = {**last, "content": list(last["content"])}
         return found
 
     def add(self, event: Arranged) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from jp.provider.chat.pieces import CallPiece, Calls, Function, arguments_text
-from jp.provider.reader import CallStarts
+from jp.provider.chat.response import CallPiece, Calls, Function
+from jp.provider.reader import CallStarts, arguments_text
 
 Given = tuple[int | None, str | None, str | None, str | None]
 """Index, id, name and arguments of a piece."""

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from jp.conversation.entries import Usage
-from jp.provider.chat.pieces import details_of, reasoning_text, usage_of
+from jp.provider.chat.response import details_of, reasoning_text, usage_of
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from jp.conversation.resource import Resource
 from jp.provider.chat.messages import attachment_parts, part
 from jp.provider.errors import ProviderError
-from jp.provider.showing import IMAGES, PDF, Media
+from jp.provider.transcript import IMAGES, PDF, Media
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.provider.chat.pieces import Split, ThinkSplitter
+from jp.provider.reader import Split, ThinkSplitter
 
 
 @pytest.mark.parametrize(

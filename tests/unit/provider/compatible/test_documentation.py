@@ -10,7 +10,7 @@ from jp.config.assignment import read_partial
 from jp.config.entries import ServerConfig
 from jp.config.layers import config_of
 from jp.provider.chat.messages import Quirks
-from jp.provider.compatible.request import create
+from jp.provider.chat.request import create
 
 PAGE = Path(__file__, "../../../../../docs/providers.md").resolve()
 SECTION = PAGE.read_text(encoding="utf-8").partition("\n## Any other server\n")[2].partition("\n## ")[0]

@@ -17,7 +17,7 @@ from jp.conversation.thread import (
     UserText,
 )
 from jp.provider.base import WireRequest
-from jp.provider.compatible.request import create
+from jp.provider.chat.request import create
 
 
 def asked(settings: JsonObject, **parameters: Any) -> WireRequest:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.conversation.entries import JsonObject
-from jp.provider.google.parameters import answer_schema
+from jp.provider.grammar import open_schema
 
 STRING: JsonObject = {"type": "string"}
 
@@ -78,7 +78,7 @@ def members(**properties: object) -> JsonObject:
     ],
 )
 def test_a_schema_is_told_as_far_as_the_api_knows_it(schema: JsonObject, translated: JsonObject) -> None:
-    assert answer_schema(schema) == translated
+    assert open_schema(schema) == translated
 
 
 TREE: JsonObject = {"$defs": {"t": members(t={"$ref": "#/$defs/t"})}, "$ref": "#/$defs/t"}
@@ -105,10 +105,10 @@ LARGE["$defs"]["d5"] = STRING
     ],
 )
 def test_what_the_api_cannot_be_told_is_told_in_words(schema: JsonObject) -> None:
-    assert answer_schema(schema) is None
+    assert open_schema(schema) is None
 
 
 def test_a_reference_may_be_used_more_than_once() -> None:
     schema: JsonObject = {"$defs": {"a": STRING}, **members(x={"$ref": "#/$defs/a"}, y={"$ref": "#/$defs/a"})}
 
-    assert answer_schema(schema) == {**members(x=STRING, y=STRING), "propertyOrdering": ["x", "y"]}
+    assert open_schema(schema) == {**members(x=STRING, y=STRING), "propertyOrdering": ["x", "y"]}

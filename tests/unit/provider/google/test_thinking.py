@@ -5,7 +5,7 @@ import pytest
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Effort, Parameters
 from jp.provider.base import Abilities, Model, ModelDetails
-from jp.provider.google.parameters import takes_sampling, thinking_of, unmet
+from jp.provider.google.request import takes_sampling, thinking_of, unmet
 from jp.provider.models import find_model
 
 SHOWN: JsonObject = {"includeThoughts": True}

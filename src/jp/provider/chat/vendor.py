@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _adapter(settings: LlmConfig, provider: str) -> ChatAdapter:
-    from jp.provider.compatible.request import create
+    from jp.provider.chat.request import create
 
     return create(settings.servers[provider], provider)
 

@@ -1,1 +1,0 @@
-"""Any other server that speaks Chat Completions."""

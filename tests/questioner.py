@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from jp.cli.terminal.approval import ask_alone
+from jp.cli.terminal.approval import run_question
 from jp.render.approval import Sheet
 from jp.render.prompts import About, ask_key, ask_line, ask_secret, ask_yes_no
 from jp.render.sanitize import escape
@@ -18,7 +18,7 @@ from jp.render.tty import is_asking
 
 def alone(ask: Callable[..., Awaitable[object]]) -> Callable[..., object]:
     """Ask, and wait."""
-    return lambda *arguments, **named: ask_alone(partial(ask, *arguments, **named))
+    return lambda *arguments, **named: run_question(partial(ask, *arguments, **named))
 
 
 def interruptible(ask: Callable[[], object]) -> object:

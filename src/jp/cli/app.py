@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jp import __version__
-from jp.cli.command_line.argv import Found, Settings, extract, find, first_impression
+from jp.cli.command_line.argv import CommandMatch, Settings, extract, find, scan_options
 from jp.cli.command_line.commands import ROOT, Command, Group, walk
 from jp.cli.terminal import streams
 from jp.cli.terminal.exit import flush_stdout, guard
 from jp.errors import ExitCode, JpError, UsageError
 
 
-def locate(name: str, search_path: str) -> str | None:
+def find_executable(name: str, search_path: str) -> str | None:
     """Return the executable `jp-NAME` in the first directory of `search_path` that has one.
 
     Only absolute directories count: an entry such as `.` would run files of a cloned repository.
@@ -72,7 +72,7 @@ def _nearest(word: str, path: tuple[str, ...], group: Group) -> str:
 def run(words: Sequence[str], root: Group = ROOT) -> int:
     """Run jp with the command line `words`, without the program's name; its exit code. Raises nothing."""
     streams.prepare()
-    as_json, verbosity = first_impression(words)
+    as_json, verbosity = scan_options(words)
     code = guard(lambda: _dispatch(words, root), as_json=as_json, verbosity=verbosity)
     return flush_stdout(code, as_json=as_json)
 
@@ -88,7 +88,7 @@ def _dispatch(words: Sequence[str], root: Group) -> int:
     return _print_group(found, found.node)
 
 
-def _run_command(found: Found, command: Command) -> int:
+def _run_command(found: CommandMatch, command: Command) -> int:
     from jp.cli.command_line.loading import LoadedCommand
     from jp.cli.options import read_options
 
@@ -106,16 +106,16 @@ def _run_command(found: Found, command: Command) -> int:
     )
 
 
-def _run_external(found: Found, name: str, words: Sequence[str], group: Group) -> int:
+def _run_external(found: CommandMatch, name: str, words: Sequence[str], group: Group) -> int:
     """Become `jp-NAME`, which gets the other words, or say that there is no such command."""
-    program = locate(name, os.environ.get("PATH", os.defpath)) if len(found.path) == 1 else None
+    program = find_executable(name, os.environ.get("PATH", os.defpath)) if len(found.path) == 1 else None
     if program is None:
         raise unknown_command(name, found.path, group)
     before = words[: len(words) - len(found.rest) - 1]
     return replace_process(program, [*before, *found.rest])
 
 
-def _print_group(found: Found, group: Group) -> int:
+def _print_group(found: CommandMatch, group: Group) -> int:
     """Help of a group: what was asked for on stdout, or with exit code 2 what is missing on stderr."""
     from jp.cli.command_line.help import group_page, root_page
 

@@ -81,7 +81,7 @@ def _set_model(options: GlobalOptions, root: Path, config: Path, model: str) -> 
     from msgspec.structs import replace
 
     from jp.app.options import open_workspace
-    from jp.cli.config.set import is_trusted, refuse_link, trust_typed
+    from jp.cli.config.set import is_trusted, refuse_link, trust_values
     from jp.config.edit import set_in_file
 
     refuse_link(config)
@@ -90,7 +90,7 @@ def _set_model(options: GlobalOptions, root: Path, config: Path, model: str) -> 
     was_trusted = is_trusted(here, workspace)
     set_in_file(config, [f"assistant.model.id={model}"])
     if was_trusted:
-        trust_typed(here, workspace)
+        trust_values(here, workspace)
 
 
 def _settings(options: GlobalOptions, root: Path) -> LlmConfig:
@@ -222,7 +222,7 @@ def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | No
     """Return the model that the person enters, by its name or its number; None if it is not a model."""
     from functools import partial
 
-    from jp.cli.terminal.approval import ask_alone
+    from jp.cli.terminal.approval import run_question
     from jp.errors import ConfigurationError
     from jp.provider.registry import parse_model_id, vendors
     from jp.render.prompts import ask_line
@@ -239,7 +239,7 @@ def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | No
     said = f"Which model is to answer? {advice}"
     question = "Model:" if suggested else "Model (Enter to set one later):"
     while True:
-        answer = ask_alone(partial(ask_line, f"{said}\n{question}", default=suggested))
+        answer = run_question(partial(ask_line, f"{said}\n{question}", default=suggested))
         if answer is None or not answer.strip():
             return None
         chosen = numbered[answer.strip()].model if answer.strip() in numbered else answer.strip()

@@ -127,12 +127,12 @@ def _in_environment(config: AppConfig, provider: str) -> FoundKey | None:
 def _from_terminal(provider: str) -> str:
     from functools import partial
 
-    from jp.cli.terminal.approval import ask_alone
+    from jp.cli.terminal.approval import run_question
     from jp.errors import UsageError
     from jp.render.prompts import ask_secret
     from jp.render.tty import can_ask
 
-    key = ask_alone(partial(ask_secret, f"Key for {provider} (it is not shown):"))
+    key = run_question(partial(ask_secret, f"Key for {provider} (it is not shown):"))
     if key is None and not can_ask():
         hint = f"give it on standard input: `jp keys set {provider} --stdin`"
         raise UsageError("there is no terminal at which the key could be asked for", hint=hint)

@@ -96,7 +96,7 @@ def trust(
     info, layers = _conversation(options, target, workspace)
     values = read_sources(options, workspace).needing_trust(layers)
     shown = "\n".join(escape_line(item.text) for item in values)
-    if values and not yes and not _agrees("This workspace declares what is shown above. Trust it?", shown):
+    if values and not yes and not _confirm("This workspace declares what is shown above. Trust it?", shown):
         options.notice("nothing was trusted")
         return ExitCode.FAILURE
     accept(values, options, workspace, info)
@@ -131,22 +131,22 @@ def _accepted_root(path: str, *, yes: bool) -> Path | None:
     root = explicit_root(current_directory() / Path(path).expanduser())
     if strangers := foreign_owners(root):
         belongs = f"{str(root)!r} belongs to {names_of(strangers)}"
-        if not yes and not _agrees("Use its settings and conversations?", escape_line(belongs)):
+        if not yes and not _confirm("Use its settings and conversations?", escape_line(belongs)):
             return None
         accept_owners(root, user_data_directory())
     return root
 
 
-def _agrees(question: str, shown: str) -> bool:
+def _confirm(question: str, shown: str) -> bool:
     from functools import partial
 
-    from jp.cli.terminal.approval import ask_alone
+    from jp.cli.terminal.approval import run_question
     from jp.errors import ConfigurationError
     from jp.render.approval import Sheet
     from jp.render.prompts import About, ask_yes_no
 
     about = About(sheets=(Sheet(text=shown),))
-    answer = ask_alone(partial(ask_yes_no, question, default=False, about=about))
+    answer = run_question(partial(ask_yes_no, question, default=False, about=about))
     if answer is None:
         raise ConfigurationError(
             f"trust needs a person, and nobody can be asked here: {'; '.join(shown.splitlines())}",

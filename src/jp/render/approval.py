@@ -75,7 +75,7 @@ def page_of(sheets: Sequence[Sheet], start: Position, *, width: int, rows: int, 
     after = Position(start.sheet, offset) if offset <= len(sheet.text) else Position(start.sheet + 1)
     if after.sheet == len(sheets):
         after = None
-    return Page(rows=tuple(drawn), after=after, left_out=_left_out(sheets, start, after, key))
+    return Page(rows=tuple(drawn), after=after, left_out=_hidden_text(sheets, start, after, key))
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _columns(char: str) -> int:
     return 2 if is_wide else 1
 
 
-def _left_out(sheets: Sequence[Sheet], start: Position, after: Position | None, key: str) -> str:
+def _hidden_text(sheets: Sequence[Sheet], start: Position, after: Position | None, key: str) -> str:
     """Return how much is not on the page, and how to see it; nothing where all is."""
     below = _amount(sheets, after, Position(len(sheets))) if after else ""
     above = _amount(sheets, Position(), start) if start != Position() else ""

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from escapes import decode, decode_arguments
-from jp.cli.terminal.approval import answer_to, call_question, result_question
+from jp.cli.terminal.approval import ask_approval, call_question, result_question
 from jp.conversation.entries import JsonObject, ToolCallRequest
 from jp.conversation.resource import ResourceLink, TextBlock
 from jp.render.prompts import About
@@ -101,4 +101,4 @@ def test_whoever_says_nothing_says_no_and_where_nobody_is_nothing_is_said(
     monkeypatch.setattr("jp.cli.terminal.approval.ask_key", say_nothing)
     monkeypatch.setattr("jp.cli.terminal.approval.can_ask", lambda: is_there)
 
-    assert anyio.run(answer_to, call_question(proposal({}), color=False)) == expected
+    assert anyio.run(ask_approval, call_question(proposal({}), color=False)) == expected

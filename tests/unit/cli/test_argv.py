@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.cli.command_line.argv import GLOBAL_OPTIONS, Option, Settings, extract, find, first_impression, is_bound
+from jp.cli.command_line.argv import GLOBAL_OPTIONS, Option, Settings, extract, find, is_bound, scan_options
 from jp.cli.command_line.commands import Command, Group
 from jp.errors import UsageError
 
@@ -192,7 +192,7 @@ def test_other_words_are_no_bounds(word: str) -> None:
 def test_a_line_that_cannot_be_read_still_says_how_to_report_that(
     words: list[str], impression: tuple[bool, int]
 ) -> None:
-    assert first_impression(words) == impression
+    assert scan_options(words) == impression
 
 
 def test_every_global_option_has_a_long_form() -> None:

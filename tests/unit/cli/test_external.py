@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.cli.app import locate, replace_process, unknown_command
+from jp.cli.app import find_executable, replace_process, unknown_command
 from jp.cli.command_line.commands import ROOT, Group
 from jp.errors import ExitCode, JpError
 
@@ -26,14 +26,14 @@ def test_the_first_executable_on_the_path_is_taken(tmp_path: Path) -> None:
 
     search_path = os.pathsep.join(str(tmp_path / name) for name in ("missing", "a", "b", "c", "d"))
 
-    assert locate("other", search_path) == str(expected)
+    assert find_executable("other", search_path) == str(expected)
 
 
 @pytest.mark.parametrize("name", ["", "-x", "../a/jp-other", "a/b", "others"])
 def test_other_words_are_not_looked_for(name: str, tmp_path: Path) -> None:
     executable(tmp_path / "jp-other")
 
-    assert locate(name, str(tmp_path)) is None
+    assert find_executable(name, str(tmp_path)) is None
 
 
 @pytest.mark.parametrize("directory", ["", ".", "here"])
@@ -43,7 +43,7 @@ def test_directories_that_depend_on_where_one_stands_do_not_count(
     executable(tmp_path / directory / "jp-other")
     monkeypatch.chdir(tmp_path)
 
-    assert locate("other", directory) is None
+    assert find_executable("other", directory) is None
 
 
 def test_a_program_that_the_system_cannot_run_is_an_error(tmp_path: Path) -> None:

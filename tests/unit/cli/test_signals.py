@@ -7,7 +7,7 @@ import threading
 import anyio
 import pytest
 
-from jp.cli.terminal.signals import SAME_PRESS_SECS, SIGNALS, Interruption, heed_interruptions, interruptions
+from jp.cli.terminal.signals import SAME_PRESS_SECS, SIGNALS, Interruption, handle_interruptions, interruptions
 from jp.errors import ExitCode, JpError
 
 
@@ -162,13 +162,13 @@ def test_work_that_does_not_wait_heeds_a_deadline_and_a_signal_where_it_is_told_
         with interruptions(timeout_secs=0 if late else None) as interruption:
             if not late:
                 signal.raise_signal(signal.SIGTERM)
-            await heed_interruptions()
+            await handle_interruptions()
             raise AssertionError
         return interruption.exit_code
 
     async def go_on() -> ExitCode | None:
         with interruptions(timeout_secs=60) as interruption:
-            await heed_interruptions()
+            await handle_interruptions()
         return interruption.exit_code
 
     assert anyio.run(lambda: work(late=True)) == ExitCode.DEADLINE

@@ -60,7 +60,7 @@ GLOBAL_OPTIONS: dict[str, Option] = {
 """Every form of the options that all commands have. No command may declare one of them for itself."""
 
 
-class Found:
+class CommandMatch:
     """The node to which the words lead, the names on the way, and the remaining words.
 
     `unknown` is the word that names nothing below the group that was reached.
@@ -84,7 +84,7 @@ class Found:
         self.unknown = unknown
 
 
-def find(words: Sequence[str], root: Group) -> Found:
+def find(words: Sequence[str], root: Group) -> CommandMatch:
     """Walk `words` down the tree to a command, taking the global options that stand in between.
 
     Raises:
@@ -102,12 +102,12 @@ def find(words: Sequence[str], root: Group) -> Found:
             continue
         child = group.get(word)
         if child is None:
-            return Found(group, path, settings=reader.settings, rest=reader.rest(), unknown=word)
+            return CommandMatch(group, path, settings=reader.settings, rest=reader.rest(), unknown=word)
         path = (*path, child.name)
         if isinstance(child, Command):
-            return Found(child, path, settings=reader.settings, rest=reader.rest())
+            return CommandMatch(child, path, settings=reader.settings, rest=reader.rest())
         group = child
-    return Found(group, path, settings=reader.settings)
+    return CommandMatch(group, path, settings=reader.settings)
 
 
 def extract(words: Sequence[str], options: Mapping[str, Option], *, command: str) -> tuple[Settings, tuple[str, ...]]:
@@ -148,7 +148,7 @@ def is_number(word: str) -> bool:
     return number.isascii() and number.isdecimal()
 
 
-def first_impression(words: Sequence[str]) -> tuple[bool, int]:
+def scan_options(words: Sequence[str]) -> tuple[bool, int]:
     """Return whether JSON is requested and the count of `-v`, for a failure before the words are parsed."""
     before = words[: words.index("--")] if "--" in words else words
     pairs = zip(before, [*before[1:], ""], strict=False)

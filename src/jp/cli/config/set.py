@@ -52,14 +52,14 @@ def set_value(
     was_trusted = is_trusted(options, workspace)
     set_in_file(file, values)
     if was_trusted and where != "user":
-        trust_typed(options, workspace)
+        trust_values(options, workspace)
     elif where != "user":
-        _tell_of_ignored(options, workspace)
-    _tell_of_unknown_names(options, workspace, values)
+        _note_ignored(options, workspace)
+    _warn_about_unknown_names(options, workspace, values)
     print_result(options, text=str(file), value={"path": str(file), "set": list(values)})
 
 
-def _tell_of_unknown_names(options: GlobalOptions, workspace: AnyWorkspace, values: list[str]) -> None:
+def _warn_about_unknown_names(options: GlobalOptions, workspace: AnyWorkspace, values: list[str]) -> None:
     """Warn about tools and models that no query can use yet: they may be defined later."""
     tools = [value for value in values if value.startswith("conversation.tools")]
     names_a_model = any("model" in value for value in values)
@@ -145,7 +145,7 @@ def _file(workspace: AnyWorkspace, where: Which) -> Path:
     return directory / FILE_NAME
 
 
-def _tell_of_ignored(options: GlobalOptions, workspace: AnyWorkspace) -> None:
+def _note_ignored(options: GlobalOptions, workspace: AnyWorkspace) -> None:
     """Say what is set and does not count: other values of the workspace wait for the user's trust, too."""
     from jp.app.settings import read_sources, tell_ignored
     from jp.errors import ConfigurationError
@@ -169,7 +169,7 @@ def is_trusted(options: GlobalOptions, workspace: AnyWorkspace) -> bool:
     return not sources.resolve(cfg=False).ignored
 
 
-def trust_typed(options: GlobalOptions, workspace: AnyWorkspace) -> None:
+def trust_values(options: GlobalOptions, workspace: AnyWorkspace) -> None:
     """Accept the values that the user has just typed: they need no second consent."""
     from jp.app.settings import accept, read_sources
 

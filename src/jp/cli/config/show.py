@@ -236,7 +236,7 @@ def explain(
     resolved, distrusted = _view(options, workspace, target)
     value, found = explained(resolved, key, distrusted)
     asked = key_text(parse_key(key))
-    lines = list(_lines(found[0]) if [each.key for each in found] == [asked] else _around(asked, value, found))
+    lines = list(_lines(found[0]) if [each.key for each in found] == [asked] else _table_lines(asked, value, found))
     unread = unread_files(config_places(workspace))
     parts: list[Part] = [msgspec.structs.replace(_tree(asked, value, found), plain="\n".join(lines))]
     if unread:
@@ -262,7 +262,7 @@ def _view(options: GlobalOptions, workspace: AnyWorkspace, target: str | None) -
     return resolved, distrusted(resolved)
 
 
-def _around(key: str, value: Any, found: Sequence[Explanation]) -> Iterator[str]:
+def _table_lines(key: str, value: Any, found: Sequence[Explanation]) -> Iterator[str]:
     """Explain a table by its keys, or an element by its list."""
     from jp.config.explain import TABLE_RULE
 

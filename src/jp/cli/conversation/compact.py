@@ -174,14 +174,14 @@ async def _compact(held: OpenConversation, arguments: CompactArguments, options:
         return _Report(text=[_nothing(held.log.entries, arguments)], value=value, did=False)
     if arguments.propose:
         return _propose(held, made)
-    if not arguments.yes and frees_little(made.effect) and not await _agrees(made):
+    if not arguments.yes and frees_little(made.effect) and not await _confirm(made):
         return _Report(
             text=["nothing was changed"], value={**_value(held, made), "overlays": [], "frees": False}, did=False
         )
     return _written(held, made)
 
 
-async def _agrees(made: CompactionResult) -> bool:
+async def _confirm(made: CompactionResult) -> bool:
     """Return whether what frees little is wanted; where nobody can be asked, the command itself says so."""
     from jp.render.prompts import ask_yes_no
 

@@ -118,7 +118,7 @@ def archive(options: GlobalOptions, *, targets: Targets) -> None:
         jp conversation archive .
         jp conversation ls --archived
     """
-    _set(options, targets, _put_away, is_archived=True)
+    _set(options, targets, _archive, is_archived=True)
 
 
 def unarchive(options: GlobalOptions, *, targets: Targets) -> None:
@@ -128,10 +128,10 @@ def unarchive(options: GlobalOptions, *, targets: Targets) -> None:
         jp conversation unarchive jp-c17800836875
         jp conversation unarchive '?'
     """
-    _set(options, targets, _bring_back, is_archived=False)
+    _set(options, targets, _unarchive, is_archived=False)
 
 
-def _put_away(workspace: AnyWorkspace, info: ConversationInfo, lock: Lock) -> None:
+def _archive(workspace: AnyWorkspace, info: ConversationInfo, lock: Lock) -> None:
     from msgspec.structs import replace
 
     from jp.workspace.files import SYSTEM, timestamp
@@ -143,7 +143,7 @@ def _put_away(workspace: AnyWorkspace, info: ConversationInfo, lock: Lock) -> No
         workspace.update_metadata(info, lock, change)
 
 
-def _bring_back(workspace: AnyWorkspace, info: ConversationInfo, lock: Lock) -> None:
+def _unarchive(workspace: AnyWorkspace, info: ConversationInfo, lock: Lock) -> None:
     from jp.workspace.retention import unarchive_conversation
     from jp.workspace.workspace import Workspace
 

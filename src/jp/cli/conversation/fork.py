@@ -107,7 +107,7 @@ def remove(
     workspace = open_workspace(options)
     session = open_session(workspace)
     chosen = choose_all(options, targets, workspace, session)
-    if not yes and not _agrees(chosen):
+    if not yes and not _confirm(chosen):
         options.notice("nothing was deleted")
         return ExitCode.FAILURE
     lines: list[str] = []
@@ -140,10 +140,10 @@ def _named(info: ConversationInfo) -> str:
     return f"{info.id} ({escape_line(title_of(info))})"
 
 
-def _agrees(chosen: list[ConversationInfo]) -> bool:
+def _confirm(chosen: list[ConversationInfo]) -> bool:
     from functools import partial
 
-    from jp.cli.terminal.approval import ask_alone
+    from jp.cli.terminal.approval import run_question
     from jp.errors import UsageError
     from jp.render.approval import Sheet
     from jp.render.prompts import About, ask_yes_no
@@ -156,7 +156,7 @@ def _agrees(chosen: list[ConversationInfo]) -> bool:
         ask = partial(
             ask_yes_no, f"Delete these {len(chosen):,} conversations permanently?", default=False, about=about
         )
-    answer = ask_alone(ask)
+    answer = run_question(ask)
     if answer is None:
         raise UsageError(f"deleting {names} needs consent, and nobody can be asked here", hint="add --yes")
     return answer

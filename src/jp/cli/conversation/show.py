@@ -48,7 +48,7 @@ def show(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     facts["model"] = read.resolved.config.assistant.model.id
     facts["attachments"] = [_shown(text) for text in read.resolved.config.conversation.attachments]
     shown = {name.removesuffix("_usd"): value for name, value in facts.items() if name != "turns_undone"}
-    shown |= _in_words(read.info, facts, spending)
+    shown |= _words(read.info, facts, spending)
     overlays = compactions_in_force(read.entries)
     shown |= {f"compaction {number}": overlay_text(overlay) for number, overlay in enumerate(overlays, start=1)}
     facts["overlays"] = [overlay_value(overlay) for overlay in overlays]
@@ -94,7 +94,7 @@ def _facts(info: ConversationInfo, entries: Sequence[AnyEntry], spending: Spendi
     }
 
 
-def _in_words(info: ConversationInfo, facts: Mapping[str, object], spending: Spending) -> dict[str, object]:
+def _words(info: ConversationInfo, facts: Mapping[str, object], spending: Spending) -> dict[str, object]:
     """Return fields with parts as texts."""
     from jp.app.targets import label_text
     from jp.app.values import cost_sentence
@@ -170,8 +170,8 @@ def undo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         found = newest_undoable(held.log.entries)
         if found:
             held.log.append(Revert(entries=tuple(entry.id for entry in found)))
-        _say_what_comes_again(options, held, found)
-        return _say(options, held, found, "undid", "there is nothing to undo")
+        _note_reattached(options, held, found)
+        return _print_changes(options, held, found, "undid", "there is nothing to undo")
 
 
 def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> ExitCode:
@@ -192,10 +192,10 @@ def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         found = () if revert is None else named_by(revert, held.log.entries)
         if revert is not None:
             held.log.append(Revert(entries=(revert.id,)))
-        return _say(options, held, found, "brought back", "there is nothing to redo")
+        return _print_changes(options, held, found, "brought back", "there is nothing to redo")
 
 
-def _say_what_comes_again(options: GlobalOptions, held: OpenConversation, found: Sequence[Undoable]) -> None:
+def _note_reattached(options: GlobalOptions, held: OpenConversation, found: Sequence[Undoable]) -> None:
     """Name what an undone turn attached and is declared still: the next turn attaches it, unless it is taken out."""
     from jp.attachment.registry import delivered_declarations
     from jp.conversation.turns import turns_of, undone
@@ -213,12 +213,12 @@ def _say_what_comes_again(options: GlobalOptions, held: OpenConversation, found:
         options.notice(f"the next query attaches {first} again, unless `jp attachment rm` takes it out")
 
 
-def _say(
+def _print_changes(
     options: GlobalOptions, held: OpenConversation, found: Sequence[Undoable], verb: str, nothing: str
 ) -> ExitCode:
     from jp.cli.output import print_result
 
-    said = [_said(entry, held.log.entries) for entry in found]
+    said = [_entry_text(entry, held.log.entries) for entry in found]
     print_result(
         options,
         text="\n".join(f"{verb} {text}" for text in said),
@@ -232,7 +232,7 @@ def _type(entry: Undoable) -> str:
     return str(entry.__struct_config__.tag)
 
 
-def _said(entry: Undoable, entries: Sequence[AnyEntry]) -> str:
+def _entry_text(entry: Undoable, entries: Sequence[AnyEntry]) -> str:
     from jp.app.compaction.compact import turns_text
     from jp.app.compaction.order import policies_text
     from jp.config.schema import key_text

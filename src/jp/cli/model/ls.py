@@ -11,8 +11,8 @@ from jp.cli.options import GlobalOptions
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
-    from jp.cli.model.refreshing import Asked
-    from jp.cli.model.show import Models, Naming
+    from jp.cli.model.catalogues import RefreshResult
+    from jp.cli.model.show import ModelNames, Models
     from jp.config.model import AppConfig
     from jp.provider.catalogue import CachedCatalogue, ModelFacts
     from jp.render.tables import Table
@@ -51,7 +51,7 @@ def ls(
         jp model ls openrouter --refresh --format json
     """
     from jp.app.settings import trusted_config
-    from jp.cli.model.show import as_value, models_of, naming_of, retired_models
+    from jp.cli.model.show import as_value, models_of, names_of, retired_models
     from jp.cli.output import print_result
 
     config = trusted_config(options, say=True)
@@ -63,7 +63,7 @@ def ls(
         if isinstance(asked, ExitCode):
             return asked
         fresh = asked.kept
-    naming = naming_of(config)
+    naming = names_of(config)
     found = [
         models_of(settings, name, fresh.get(name) or _kept(options, config, name), naming, everything=everything)
         for name in providers
@@ -108,24 +108,26 @@ def _kept(options: GlobalOptions, config: AppConfig, provider: str) -> CachedCat
     return kept
 
 
-def _refreshed(options: GlobalOptions, config: AppConfig, providers: Sequence[str], *, named: bool) -> Asked | ExitCode:
+def _refreshed(
+    options: GlobalOptions, config: AppConfig, providers: Sequence[str], *, named: bool
+) -> RefreshResult | ExitCode:
     """Return the answers of the providers.
 
     Raises:
         JpError: none of them has answered.
     """
-    from jp.cli.model.refreshing import refresh
+    from jp.cli.model.catalogues import refresh
 
     asked = refresh(options, config, providers, named=named)
     if isinstance(asked, ExitCode):
         return asked
     if named and asked.failed:
         raise asked.failed[providers[0]]
-    _say(options, asked)
+    _note_missing(options, asked)
     return asked
 
 
-def _say(options: GlobalOptions, asked: Asked) -> None:
+def _note_missing(options: GlobalOptions, asked: RefreshResult) -> None:
     """Report the providers whose lists are missing, and why.
 
     Raises:
@@ -145,7 +147,7 @@ def _say(options: GlobalOptions, asked: Asked) -> None:
         options.notice(f"not asked: {'; '.join(without)}")
 
 
-def _table(found: Sequence[Models], naming: Naming) -> Table:
+def _table(found: Sequence[Models], naming: ModelNames) -> Table:
     from jp.render.tables import Table, short_count
 
     def rows(count: Callable[[int], str]) -> list[_Cells]:
@@ -165,12 +167,12 @@ def _without_empty_aliases(rows: Sequence[_Cells]) -> tuple[_Cells, Sequence[_Ce
     return head, others
 
 
-def _row(known: ModelFacts, models: Models, naming: Naming, count: Callable[[int], str]) -> _Cells:
+def _row(known: ModelFacts, models: Models, naming: ModelNames, count: Callable[[int], str]) -> _Cells:
     from jp.cli.model.show import is_listed
 
     details, text = known.details, str(known.model)
     mark = "*" if text == naming.in_use else "?" if is_listed(known, models.kept) is False else ""
-    able = " ".join(_doubted(word, field, known) for field, word in _ABLE if known.capabilities[field])
+    able = " ".join(_marked_if_inferred(word, field, known) for field, word in _ABLE if known.capabilities[field])
     prices = (details.input_price, details.output_price, details.cache_read_price)
     return (
         mark,
@@ -178,12 +180,12 @@ def _row(known: ModelFacts, models: Models, naming: Naming, count: Callable[[int
         *("-" if size is None else count(size) for size in (details.context_window, details.max_output)),
         *(_price(price) for price in prices),
         ", ".join(naming.aliases.get(text, ())),
-        _doubted(_levels(known.reasoning), "reasoning", known),
+        _marked_if_inferred(_levels(known.reasoning), "reasoning", known),
         able,
     )
 
 
-def _doubted(text: str, field: str, known: ModelFacts) -> str:
+def _marked_if_inferred(text: str, field: str, known: ModelFacts) -> str:
     """Return a capability, marked if it is only inferred from the model's name."""
     return f"{text}?" if known.sources[field] == "inferred" and text != "-" else text
 

@@ -39,7 +39,7 @@ def catalogue_date(catalogue: Catalogue) -> str:
     return "an unknown date" if age is None else f"{catalogue.at[:10]} ({ago(age)} ago)"
 
 
-class Naming(msgspec.Struct, frozen=True, kw_only=True):
+class ModelNames(msgspec.Struct, frozen=True, kw_only=True):
     """Names of models: `aliases` by the model that they resolve to, and the model in use."""
 
     aliases: dict[str, tuple[str, ...]]
@@ -56,14 +56,14 @@ class Models(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
 
 
-def naming_of(config: AppConfig) -> Naming:
+def names_of(config: AppConfig) -> ModelNames:
     """Return the names of models in a configuration."""
     aliases: dict[str, tuple[str, ...]] = {}
     settings = config.providers.llm
     for alias in settings.aliases:
         model = _resolved(alias, settings)
         aliases[model] = (*aliases.get(model, ()), alias)
-    return Naming(aliases=aliases, in_use=_resolved(config.assistant.model.id or "", settings))
+    return ModelNames(aliases=aliases, in_use=_resolved(config.assistant.model.id or "", settings))
 
 
 def _resolved(name: str, settings: LlmConfig) -> str:
@@ -73,7 +73,9 @@ def _resolved(name: str, settings: LlmConfig) -> str:
         return ""
 
 
-def models_of(settings: LlmConfig, provider: str, kept: CachedCatalogue, naming: Naming, *, everything: bool) -> Models:
+def models_of(
+    settings: LlmConfig, provider: str, kept: CachedCatalogue, naming: ModelNames, *, everything: bool
+) -> Models:
     """Return a provider's models: those of the table first, then those named in the configuration, then the rest.
 
     Without `everything`, dated snapshots of models that are also listed without a date are omitted, and so are models
@@ -103,7 +105,7 @@ def models_of(settings: LlmConfig, provider: str, kept: CachedCatalogue, naming:
     )
 
 
-def _named(settings: LlmConfig, provider: str, naming: Naming) -> Iterator[str]:
+def _named(settings: LlmConfig, provider: str, naming: ModelNames) -> Iterator[str]:
     """Yield the names that the configuration has for a provider's models."""
     for model in (naming.in_use, *naming.aliases):
         start, slash, name = model.partition("/")
@@ -136,7 +138,7 @@ def retired_models(models: Iterable[ModelFacts]) -> str:
     return "; ".join(f"shut down on {day}: {', '.join(names)}" for day, names in sorted(days.items()))
 
 
-def as_value(known: ModelFacts, kept: CachedCatalogue, naming: Naming) -> dict[str, object]:
+def as_value(known: ModelFacts, kept: CachedCatalogue, naming: ModelNames) -> dict[str, object]:
     """Return the fields of a model for `--format json`; null is unknown."""
     text = str(known.model)
     return {
@@ -202,8 +204,8 @@ def show(
     kept = kept_of(settings, found.provider)
     if kept.problem:
         options.notice(f"{kept.problem}, so it is ignored")
-    known, naming = model_facts(settings, found, kept.catalogue), naming_of(config)
-    for sentence in (*_doubts(known, kept), *filter(None, (retirement(known),))):
+    known, naming = model_facts(settings, found, kept.catalogue), names_of(config)
+    for sentence in (*_warnings(known, kept), *filter(None, (retirement(known),))):
         options.notice(sentence)
     details = known.details
     value = {
@@ -217,7 +219,7 @@ def show(
     print_result(options, text=[_panel(known, kept, naming)], value={"model": value})
 
 
-def _doubts(known: ModelFacts, kept: CachedCatalogue) -> Iterator[str]:
+def _warnings(known: ModelFacts, kept: CachedCatalogue) -> Iterator[str]:
     """Yield warnings about a model that is not in the table, or that its provider does not list."""
     from jp.provider.models import known_names
     from jp.suggestions import closest_names
@@ -237,7 +239,7 @@ def _doubts(known: ModelFacts, kept: CachedCatalogue) -> Iterator[str]:
         yield f"{str(known.model)!r} is not in jp's table, so what it can do is inferred from its name; {ask}{meant}"
 
 
-def _panel(known: ModelFacts, kept: CachedCatalogue, naming: Naming) -> Facts:
+def _panel(known: ModelFacts, kept: CachedCatalogue, naming: ModelNames) -> Facts:
     from jp.render.sanitize import one_line
     from jp.render.tables import Facts, cell_width
 
@@ -247,7 +249,7 @@ def _panel(known: ModelFacts, kept: CachedCatalogue, naming: Naming) -> Facts:
     return Facts(title=str(known.model), rows=rows, widths=(_LABEL_WIDTH, width + 2))
 
 
-def _facts(known: ModelFacts, naming: Naming) -> Iterator[_Fact]:
+def _facts(known: ModelFacts, naming: ModelNames) -> Iterator[_Fact]:
     yield from _names(known, naming)
     for label, field in _LIMITS:
         yield _Fact(label, _count(getattr(known.details, field)), field)
@@ -259,7 +261,7 @@ def _facts(known: ModelFacts, naming: Naming) -> Iterator[_Fact]:
     yield _Fact("reasoning", ", ".join(known.reasoning) or "no", "reasoning")
 
 
-def _names(known: ModelFacts, naming: Naming) -> Iterator[_Fact]:
+def _names(known: ModelFacts, naming: ModelNames) -> Iterator[_Fact]:
     text, listed = str(known.model), known.listed
     yield _Fact("model", text)
     if listed is not None and listed.id != known.model.name:

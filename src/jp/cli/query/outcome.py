@@ -46,7 +46,7 @@ async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
     code: int = ExitCode.OK
     with interruptions(timeout_secs=arguments.deadline) as interruption:
         async with prepare(options, arguments, TerminalScreen(options, interruption)) as prepared:
-            code = await _asked(options, prepared)
+            code = await _run(options, prepared)
     if interruption.exit_code == ExitCode.DEADLINE:
         options.notice("the deadline passed")
     if interruption.exit_code is None and not arguments.dry_run:
@@ -56,7 +56,7 @@ async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
     return code if interruption.exit_code is None else interruption.exit_code
 
 
-async def _asked(options: GlobalOptions, prepared: PreparedQuery) -> int:
+async def _run(options: GlobalOptions, prepared: PreparedQuery) -> int:
     """Ask, and print what is printed only once an answer is whole; return the exit code.
 
     Raises:
@@ -132,8 +132,8 @@ def _exit_code(report: QueryReport, options: GlobalOptions) -> int:
                 hint='go on with `jp query --id last "continue"`',
             )
         case "failed":
-            _say_what_stays(options)
-            raise _explained(outcome.error)
+            _hint_at_resuming(options)
+            raise _error_of(outcome.error)
         case _:
             assert_never(outcome.ending)
 
@@ -143,7 +143,7 @@ def _is_over_budget(report: QueryReport) -> bool:
     return cap is not None and cap.stopped and report.outcome.ending == "capped"
 
 
-def _say_what_stays(options: GlobalOptions) -> None:
+def _hint_at_resuming(options: GlobalOptions) -> None:
     """Tell a person at a terminal what to do instead of asking once more, which the model would be asked twice."""
     if os.isatty(2) and options.persist:
         asked = "what you asked stays in the conversation"
@@ -162,7 +162,7 @@ def _help_with_overflow(report: QueryReport, options: GlobalOptions) -> None:
     error.hint = found if is_general else f"{error.hint}; {found}"
 
 
-def _explained(error: ProviderError | None) -> JpError:
+def _error_of(error: ProviderError | None) -> JpError:
     if error is None:
         return JpError("the turn was stopped", hint='go on with `jp query --id last "continue"`')
     if error.retry_after:
@@ -184,7 +184,7 @@ def _after_answer(outcome: TurnOutcome, options: GlobalOptions) -> int:
 
 
 async def _show_usage(options: GlobalOptions, report: QueryReport) -> None:
-    """Tell a person at a terminal what the turn cost; elsewhere only where jp was asked to be talkative."""
+    """Tell a person at a terminal the cost of the turn; elsewhere only with `--verbose`."""
     title = await report.title()
     wiring, entries = report.wiring, report.recorder.entries
     used = _newest_usage(entries)

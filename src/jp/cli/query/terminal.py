@@ -76,7 +76,7 @@ class TerminalScreen:
 
         if not (os.isatty(1) and os.isatty(2)):
             return TurnEnd(outcome=await animated())
-        ended = await Steering(self.interruption, dialogue, tools, ask_choice).steer(animated)
+        ended = await TurnInterruption(self.interruption, dialogue, tools, ask_choice).steer(animated)
         if ended.reply is not None:
             write_stderr("\n")  # what was stopped and what is said next are two answers
         return ended
@@ -126,24 +126,24 @@ def open_display(
 _Verb = Literal["continue", "reply", "respond", "stop", "abort"]
 
 
-class Menu(msgspec.Struct, frozen=True, kw_only=True):
+class InterruptMenu(msgspec.Struct, frozen=True, kw_only=True):
     """The choices of a person, a verb for each key."""
 
     question: str
     verbs: dict[str, _Verb]
 
 
-TURN_MENU = Menu(
+TURN_MENU = InterruptMenu(
     question="continue (c), reply (r), stop and keep (s), abort and undo (a)?",
     verbs={"c": "continue", "r": "reply", "s": "stop", "a": "abort"},
 )
-TOOLS_MENU = Menu(
+TOOLS_MENU = InterruptMenu(
     question="continue (c), stop the tools and tell the model (r), stop and keep (s), abort and undo (a)?",
     verbs={"c": "continue", "r": "respond", "s": "stop", "a": "abort"},
 )
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class InterruptChoice(msgspec.Struct, frozen=True, kw_only=True):
     """A person's choice about a running turn.
 
     `reply` is their message: to a turn that ends for it, or with `respond` to a model whose tools are stopped.
@@ -153,7 +153,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     reply: str = ""
 
 
-async def ask_choice(menu: Menu) -> Choice:
+async def ask_choice(menu: InterruptMenu) -> InterruptChoice:
     """Ask at the terminal. Where it is gone, or input ends, the turn is to stop; what came is kept."""
     from jp.render.prompts import ask_key, ask_line
 
@@ -162,16 +162,16 @@ async def ask_choice(menu: Menu) -> Choice:
         verb: _Verb = "stop" if key is None else menu.verbs[key]
         match verb:
             case "respond":
-                return Choice(verb=verb, reply=await ask_line("what to tell the model besides:") or "")
+                return InterruptChoice(verb=verb, reply=await ask_line("what to tell the model besides:") or "")
             case "reply":
                 reply = await ask_line("your reply (empty: back to the choice):")
                 if reply:
-                    return Choice(verb=verb, reply=reply)
+                    return InterruptChoice(verb=verb, reply=reply)
             case _:
-                return Choice(verb=verb)
+                return InterruptChoice(verb=verb)
 
 
-class Steering:
+class TurnInterruption:
     """One turn under a person's eyes. `steer` once.
 
     The first Ctrl-C opens the question, and so does one after `continue`; one at the question stops the turn, as the
@@ -183,13 +183,13 @@ class Steering:
         interruption: Interruption,
         dialogue: Dialogue,
         tools: Stoppable,
-        ask: Callable[[Menu], Awaitable[Choice]],
+        ask: Callable[[InterruptMenu], Awaitable[InterruptChoice]],
     ) -> None:
         self._interruption = interruption
         self._tools = tools
         self._dialogue = dialogue
         self._ask = ask
-        self._choice: Choice | None = None
+        self._choice: InterruptChoice | None = None
 
     async def steer(self, run: Callable[[], Awaitable[TurnOutcome]]) -> TurnEnd:
         """Run a turn. Where it ends while the question is open, the answer still counts."""
@@ -238,14 +238,14 @@ class Steering:
             self._tools.stop(words)
             self._offer(tasks, work)
         else:
-            self._choice = Choice(verb="reply", reply=words)
+            self._choice = InterruptChoice(verb="reply", reply=words)
             work.cancel()
 
     def _ended(self, outcome: TurnOutcome | None) -> TurnEnd:
         match self._choice:
-            case Choice(verb="reply", reply=reply):
+            case InterruptChoice(verb="reply", reply=reply):
                 return TurnEnd(reply=reply)
-            case Choice(verb="abort"):
+            case InterruptChoice(verb="abort"):
                 return TurnEnd(is_aborted=True)
             case _:
                 return TurnEnd(outcome=outcome)

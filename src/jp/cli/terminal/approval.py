@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def ask_alone(ask: Callable[[], Awaitable[T]]) -> T:
+def run_question(ask: Callable[[], Awaitable[T]]) -> T:
     """Ask where no event loop runs; a signal takes the question away.
 
     Raises:
@@ -75,7 +75,7 @@ class TerminalRespondent:
         async with self._dialogue.question():
             if not can_ask():
                 return Unanswered(cause="nobody")
-            value = await _value(question, call.name)
+            value = await _ask_value(question, call.name)
             return Unanswered(cause="declined") if value is None else Answer(value=value, by="user")
 
 
@@ -92,16 +92,16 @@ class AbsentRespondent:
         return Unanswered(cause="nobody")
 
 
-async def _value(question: Question, tool: str) -> Any:
+async def _ask_value(question: Question, tool: str) -> Any:
     """Return what is answered, None where nothing is."""
     from jp.render.prompts import ask_line, ask_yes_no
 
-    text, about = _in_words(question, tool)
+    text, about = _question_text(question, tool)
     match question.kind:
         case "boolean":
             return await ask_yes_no(text, default=question.default is True, about=about)
         case "select":
-            return await _chosen(question, text, about)
+            return await _ask_option(question, text, about)
         case "text":
             default = _default(question)
             is_short = len(default) <= _LONGEST_DEFAULT
@@ -115,7 +115,7 @@ def _default(question: Question) -> str:
     return question.default if isinstance(question.default, str) else ""
 
 
-def _in_words(question: Question, tool: str) -> tuple[str, About]:
+def _question_text(question: Question, tool: str) -> tuple[str, About]:
     """Return the question, and what is shown above it, so that a tool's words never pass for jp's."""
     from jp.render.approval import Sheet
     from jp.render.prompts import About
@@ -135,7 +135,7 @@ def _in_words(question: Question, tool: str) -> tuple[str, About]:
     return text, About(sheets=(Sheet(text="\n".join(lines)),) if lines else ())
 
 
-async def _chosen(question: Question, text: str, about: About) -> str | None:
+async def _ask_option(question: Question, text: str, about: About) -> str | None:
     """Return one of the options, by its number or its words."""
     from jp.render.prompts import ask_line
 
@@ -215,7 +215,7 @@ def result_question(call: ToolCallRequest, output: ToolOutput) -> ApprovalQuesti
     )
 
 
-async def answer_to(question: ApprovalQuestion) -> str | None:
+async def ask_approval(question: ApprovalQuestion) -> str | None:
     """Return the key that the person chose; None if no one can be asked. No answer means no."""
     while True:
         asked = f"{question.text} [{','.join(question.keys)}]"
@@ -275,9 +275,9 @@ class TerminalApprover:
     async def _approve(self, proposal: Proposal) -> Approval | Refusal | EditedArguments | NoApprover:
         question = call_question(proposal, color=self._dialogue.color)
         while True:
-            key = await answer_to(question)
+            key = await ask_approval(question)
             if key != "e":
-                return Approval(remember=key == "Y") if key in {"y", "Y"} else await _declined(key)
+                return Approval(remember=key == "Y") if key in {"y", "Y"} else await _decline(key)
             edited = await self._edited(proposal)
             if edited is not None:
                 return edited
@@ -287,9 +287,9 @@ class TerminalApprover:
     ) -> Approval | Refusal | ReplacedText | NoApprover:
         question = result_question(call, output)
         while True:
-            key = await answer_to(question)
+            key = await ask_approval(question)
             if key != "e":
-                return Approval() if key == "y" else await _declined(key)
+                return Approval() if key == "y" else await _decline(key)
             replaced = await self._replaced(output)
             if replaced is not None:
                 return replaced
@@ -304,7 +304,7 @@ class TerminalApprover:
             arguments = _arguments(text, proposal)
             if not isinstance(arguments, str):
                 return EditedArguments(arguments=arguments)
-            if not await _wants_another_try(arguments):
+            if not await _confirm_retry(arguments):
                 return None
             written = text
 
@@ -328,7 +328,7 @@ class TerminalApprover:
             return None
 
 
-async def _declined(key: str | None) -> Refusal | NoApprover:
+async def _decline(key: str | None) -> Refusal | NoApprover:
     from jp.render.prompts import ask_line
 
     if key is None:
@@ -347,7 +347,7 @@ def _arguments(text: str, proposal: Proposal) -> JsonObject | str:
     return f"The arguments do not fit: {'; '.join(problems)}." if problems else arguments
 
 
-async def _wants_another_try(problem: str) -> bool:
+async def _confirm_retry(problem: str) -> bool:
     from jp.render.prompts import ask_yes_no
     from jp.render.sanitize import escape_line
 

@@ -20,7 +20,7 @@ from jp.render.tty import can_ask, open_terminal
 _PREFIX = "jp-c"
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class PickerState(msgspec.Struct, frozen=True, kw_only=True):
     """A list and what is selected in it.
 
     `texts` are what each of `candidates` is searched in. `shown` are the indexes of those that match `filter`, by
@@ -39,45 +39,45 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return self.candidates[self.shown[self.selected]] if self.shown else None
 
 
-def opened(candidates: Sequence[Candidate], *, text: str = "") -> State:
+def open_list(candidates: Sequence[Candidate], *, text: str = "") -> PickerState:
     """Return the list as it opens, with `text` typed already."""
-    state = State(
+    state = PickerState(
         candidates=tuple(candidates),
         texts=tuple(map(_searched, candidates)),
         shown=tuple(range(len(candidates))),
     )
-    return typed(state, text)
+    return append_filter(state, text)
 
 
-def typed(state: State, text: str) -> State:
+def append_filter(state: PickerState, text: str) -> PickerState:
     """Return the state with more of the filter."""
     visible = "".join(character if character.isprintable() else " " for character in text)
     return _filtered(state, state.filter + visible)
 
 
-def erased(state: State) -> State:
+def delete_character(state: PickerState) -> PickerState:
     """Return the state without the last character of the filter."""
     return _filtered(state, state.filter[:-1])
 
 
-def word_erased(state: State) -> State:
+def delete_word(state: PickerState) -> PickerState:
     """Return the state without the last word of the filter."""
     head, space, _ = state.filter.rstrip().rpartition(" ")
     return _filtered(state, head + space)
 
 
-def cleared(state: State) -> State:
+def clear_filter(state: PickerState) -> PickerState:
     """Return the state without a filter."""
     return _filtered(state, "")
 
 
-def moved(state: State, by: int) -> State:
+def move_selection(state: PickerState, by: int) -> PickerState:
     """Return the state with another candidate selected, `by` places further down; not beyond the ends."""
     last = max(0, len(state.shown) - 1)
     return replace(state, selected=min(max(0, state.selected + by), last))
 
 
-def first_line(state: State, rows: int, *, top: int) -> int:
+def first_line(state: PickerState, rows: int, *, top: int) -> int:
     """Return the first visible position in `rows` lines, after `top`: the selected one is visible."""
     highest = max(0, len(state.shown) - rows)
     return min(max(min(top, state.selected), state.selected - rows + 1), highest)
@@ -88,7 +88,7 @@ def _searched(candidate: Candidate) -> str:
     return f"{candidate.title}\n{candidate.id.digits}\n{labels}".casefold()
 
 
-def _filtered(state: State, text: str) -> State:
+def _filtered(state: PickerState, text: str) -> PickerState:
     """Return the state with another filter. The selection stays as long as it matches."""
     # Of an id only the digits count: with its prefix, the letters of that would match everything.
     words = [word.removeprefix(_PREFIX) for word in text.casefold().split()]
@@ -113,10 +113,10 @@ _ROWS_WITH_PREVIEW = 14
 _AGE_WIDTH = 6
 
 
-class View(msgspec.Struct, frozen=True, kw_only=True):
+class PickerView(msgspec.Struct, frozen=True, kw_only=True):
     """A list on the screen. `preview` is the last request of the selected conversation; `now` is in seconds."""
 
-    state: State
+    state: PickerState
     active: ConversationId | None
     now: float
     preview: str
@@ -130,7 +130,7 @@ def list_rows(rows: int) -> int:
     return max(1, rows - 2 - (_PREVIEW_ROWS if rows >= _ROWS_WITH_PREVIEW else 0))
 
 
-def draw(view: View) -> list[Fragment]:
+def draw(view: PickerView) -> list[Fragment]:
     """Return the whole screen; the style `cursor` marks the cursor."""
     width = max(1, view.columns - 1)  # a character in the last column would wrap in some terminals
     lines = [
@@ -144,7 +144,7 @@ def draw(view: View) -> list[Fragment]:
     return [fragment for number, line in enumerate(kept) for fragment in ([newline, *line] if number else line)]
 
 
-def _head(state: State, width: int) -> list[Fragment]:
+def _head(state: PickerState, width: int) -> list[Fragment]:
     count = f"{len(state.shown):,} of {len(state.candidates):,}"
     room = max(1, width - len(count) - 4)
     filter_text = state.filter
@@ -155,7 +155,7 @@ def _head(state: State, width: int) -> list[Fragment]:
     return [("bold", "> "), ("", filter_text), ("cursor", ""), ("", f"{fill}{count}" if fits else "")]
 
 
-def _list(view: View, width: int) -> Iterator[list[Fragment]]:
+def _list(view: PickerView, width: int) -> Iterator[list[Fragment]]:
     state, rows = view.state, list_rows(view.rows)
     top = first_line(state, rows, top=view.top)
     shown = state.shown[top : top + rows]
@@ -173,7 +173,7 @@ def _list(view: View, width: int) -> Iterator[list[Fragment]]:
         yield [("", "")]
 
 
-def _line(candidate: Candidate, view: View, *, is_selected: bool) -> str:
+def _line(candidate: Candidate, view: PickerView, *, is_selected: bool) -> str:
     mark = f"{'>' if is_selected else ' '} {'*' if candidate.id == view.active else ' '}"
     age = pad(ago(view.now - candidate.last_activity), _AGE_WIDTH, right=True)
     words = ["pinned"] if candidate.pinned_at else []
@@ -183,7 +183,7 @@ def _line(candidate: Candidate, view: View, *, is_selected: bool) -> str:
     return f"{mark} {candidate.id}  {age}  {one_line(candidate.title)}{marks}"
 
 
-def _preview(view: View, width: int) -> Iterator[list[Fragment]]:
+def _preview(view: PickerView, width: int) -> Iterator[list[Fragment]]:
     if view.rows < _ROWS_WITH_PREVIEW:
         return
     yield [_plain("─" * width, width)]
@@ -223,9 +223,9 @@ def pick(offer: Offer) -> ConversationId:
     Raises:
         KeyboardInterrupt: they left without a choice.
     """
-    from jp.cli.terminal.approval import ask_alone
+    from jp.cli.terminal.approval import run_question
 
-    return ask_alone(partial(pick_async, offer))
+    return run_question(partial(pick_async, offer))
 
 
 async def pick_async(offer: Offer) -> ConversationId:
@@ -249,7 +249,7 @@ async def _pick(offer: Offer) -> ConversationId | None:
 class _Picker:
     def __init__(self, offer: Offer) -> None:
         self._offer = offer
-        self._state = opened(offer.candidates, text=offer.text)
+        self._state = open_list(offer.candidates, text=offer.text)
         self._top = 0
         self._previews: dict[ConversationId, str] = {}
 
@@ -277,7 +277,7 @@ class _Picker:
 
     def _lines(self, *, columns: int, rows: int) -> StyleAndTextTuples:
         self._top = first_line(self._state, list_rows(rows), top=self._top)
-        view = View(
+        view = PickerView(
             state=self._state,
             active=self._offer.active,
             now=self._offer.now,
@@ -305,17 +305,17 @@ class _Picker:
         def page() -> int:
             return list_rows(output.get_size().rows)
 
-        changes: tuple[tuple[tuple[str, ...], Callable[[KeyPressEvent], State]], ...] = (
-            (("up", "c-p", "c-k"), lambda _: moved(self._state, -1)),
-            (("down", "c-n", "c-j", "tab"), lambda _: moved(self._state, 1)),
-            (("pageup",), lambda _: moved(self._state, -page())),
-            (("pagedown",), lambda _: moved(self._state, page())),
-            (("home",), lambda _: moved(self._state, -_ALL)),
-            (("end",), lambda _: moved(self._state, _ALL)),
-            (("backspace",), lambda _: erased(self._state)),
-            (("c-w",), lambda _: word_erased(self._state)),
-            (("c-u",), lambda _: cleared(self._state)),
-            ((Keys.Any, Keys.BracketedPaste), lambda event: typed(self._state, event.data)),
+        changes: tuple[tuple[tuple[str, ...], Callable[[KeyPressEvent], PickerState]], ...] = (
+            (("up", "c-p", "c-k"), lambda _: move_selection(self._state, -1)),
+            (("down", "c-n", "c-j", "tab"), lambda _: move_selection(self._state, 1)),
+            (("pageup",), lambda _: move_selection(self._state, -page())),
+            (("pagedown",), lambda _: move_selection(self._state, page())),
+            (("home",), lambda _: move_selection(self._state, -_ALL)),
+            (("end",), lambda _: move_selection(self._state, _ALL)),
+            (("backspace",), lambda _: delete_character(self._state)),
+            (("c-w",), lambda _: delete_word(self._state)),
+            (("c-u",), lambda _: clear_filter(self._state)),
+            ((Keys.Any, Keys.BracketedPaste), lambda event: append_filter(self._state, event.data)),
         )
         for names, change in changes:
             for name in names:
@@ -325,7 +325,7 @@ class _Picker:
             keys.add(name, eager=True)(_leave)
         return keys
 
-    def _apply(self, change: Callable[[KeyPressEvent], State], event: KeyPressEvent) -> None:
+    def _apply(self, change: Callable[[KeyPressEvent], PickerState], event: KeyPressEvent) -> None:
         self._state = change(event)
 
     def _take(self, event: KeyPressEvent) -> None:

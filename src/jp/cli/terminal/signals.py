@@ -87,7 +87,7 @@ class Interruption:
         self._scope.cancel()
 
 
-async def heed_interruptions() -> None:
+async def handle_interruptions() -> None:
     """Let a signal that has come, or a deadline that is over, stop the work here: without a wait, they never do."""
     from anyio import current_effective_deadline, current_time, sleep_forever
     from anyio.lowlevel import checkpoint

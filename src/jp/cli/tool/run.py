@@ -91,12 +91,12 @@ def _object(text: str) -> JsonObject:
         raise UsageError(f"the arguments are no JSON object: {reason_of(error)}", hint=f"write {_FORM}") from None
 
 
-def said(output: ToolOutput) -> str:
+def output_text(output: ToolOutput) -> str:
     """Return a result as text; content that is not text is described."""
-    return "\n".join(text.removesuffix("\n") for text in map(_said, output.content))
+    return "\n".join(text.removesuffix("\n") for text in map(_content_text, output.content))
 
 
-def _said(block: Block) -> str:
+def _content_text(block: Block) -> str:
     match block:
         case TextBlock(text=text):
             return text or ""
@@ -116,7 +116,7 @@ class ToolDeniedError(JpError):
     exit_code = ExitCode.TOOL_DENIED
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ToolRunArguments(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `jp tool run`."""
 
     name: str
@@ -126,7 +126,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     is_shown: bool = True
 
 
-async def run_tool(options: GlobalOptions, wanted: Wanted) -> int:
+async def run_tool(options: GlobalOptions, wanted: ToolRunArguments) -> int:
     """Run a tool; the exit code. See `jp tool run`.
 
     Raises:
@@ -142,7 +142,7 @@ async def run_tool(options: GlobalOptions, wanted: Wanted) -> int:
                 raise unknown_name(wanted.name, toolset, read)
             configured = toolset.configured(wanted.name)
             _check(configured, arguments)
-            by_hand = _ByHand(options, read, {wanted.name: configured}, wanted)
+            by_hand = _ManualToolRun(options, read, {wanted.name: configured}, wanted)
             outcome = await by_hand.run(ToolCallRequest(call_id="by-hand", name=wanted.name, arguments=arguments))
         code = _ended(options, outcome, by_hand.nobody.asked)
     return code if interruption.exit_code is None else interruption.exit_code
@@ -158,10 +158,10 @@ def _check(configured: ConfiguredTool, arguments: JsonObject) -> None:
         )
 
 
-class _ByHand:
+class _ManualToolRun:
     """One call of a tool, asked about and shown as in a query."""
 
-    def __init__(self, options: GlobalOptions, read: ReadTools, toolbox: Toolbox, wanted: Wanted) -> None:
+    def __init__(self, options: GlobalOptions, read: ReadTools, toolbox: Toolbox, wanted: ToolRunArguments) -> None:
         self._options = options
         self._read = read
         self._toolbox = toolbox
@@ -260,7 +260,7 @@ def _ended(options: GlobalOptions, outcome: CallOutcome, unanswered: Collection[
         "content": msgspec.to_builtins(output.content),
         "facts": msgspec.to_builtins(output.facts),
     }
-    print_result(options, text=said(output), value=value, nothing="the result is empty")
+    print_result(options, text=output_text(output), value=value, nothing="the result is empty")
     return ExitCode.FAILURE if output.is_error else ExitCode.OK
 
 
@@ -294,5 +294,5 @@ def run(
     """
     import anyio
 
-    wanted = Wanted(name=name, arguments=arguments, target=target, is_approved=yes, is_shown=not hide_tools)
+    wanted = ToolRunArguments(name=name, arguments=arguments, target=target, is_approved=yes, is_shown=not hide_tools)
     return anyio.run(run_tool, options, wanted)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.app.targets import Candidate
-from jp.cli.terminal.picker import State, View, draw, list_rows, moved, opened, typed
+from jp.cli.terminal.picker import PickerState, PickerView, append_filter, draw, list_rows, move_selection, open_list
 from jp.conversation.ids import ConversationId
 from jp.render.tables import cell_width
 
@@ -18,16 +18,16 @@ NOTES = Candidate(
 )
 
 
-def view(state: State, *, columns: int = 90, rows: int = 24, preview: str = "") -> View:
-    return View(state=state, active=LEXER.id, now=3600.0, preview=preview, columns=columns, rows=rows, top=0)
+def view(state: PickerState, *, columns: int = 90, rows: int = 24, preview: str = "") -> PickerView:
+    return PickerView(state=state, active=LEXER.id, now=3600.0, preview=preview, columns=columns, rows=rows, top=0)
 
 
-def lines(shown: View) -> list[str]:
+def lines(shown: PickerView) -> list[str]:
     return "".join(text for _, text in draw(shown)).split("\n")
 
 
 def test_each_line_has_an_id_an_age_a_title_and_what_sets_it_apart() -> None:
-    shown = lines(view(opened([LEXER, NOTES]), rows=6))
+    shown = lines(view(open_list([LEXER, NOTES]), rows=6))
 
     assert [line.rstrip() for line in shown] == [
         "> " + " " * 81 + "2 of 2",
@@ -40,7 +40,7 @@ def test_each_line_has_an_id_an_age_a_title_and_what_sets_it_apart() -> None:
 
 
 def test_what_is_selected_is_marked_and_reversed() -> None:
-    fragments = draw(view(moved(opened([LEXER, NOTES]), 1), rows=6))
+    fragments = draw(view(move_selection(open_list([LEXER, NOTES]), 1), rows=6))
 
     (reversed_text,) = [text for style, text in fragments if style == "reverse"]
     assert reversed_text.startswith(">   jp-c17800000002")
@@ -48,23 +48,23 @@ def test_what_is_selected_is_marked_and_reversed() -> None:
 
 
 def test_the_last_request_is_shown_where_there_is_room() -> None:
-    shown = lines(view(opened([LEXER]), rows=14, preview="why\x1b]0;x\x07 does\n\n  it fail?\n" + "more\n" * 9))
+    shown = lines(view(open_list([LEXER]), rows=14, preview="why\x1b]0;x\x07 does\n\n  it fail?\n" + "more\n" * 9))
 
     assert shown[-6:-1] == ["─" * 89, "  why does", "  it fail?", "  more", "  more"]
     assert len(shown) == 14
-    assert "  why does" not in lines(view(opened([LEXER]), rows=13, preview="why does"))
+    assert "  why does" not in lines(view(open_list([LEXER]), rows=13, preview="why does"))
 
 
 def test_an_empty_list_says_so() -> None:
-    assert "  nothing matches" in lines(view(typed(opened([LEXER]), "zzz")))
-    assert "  there is nothing to choose from" in lines(view(opened([])))
+    assert "  nothing matches" in lines(view(append_filter(open_list([LEXER]), "zzz")))
+    assert "  there is nothing to choose from" in lines(view(open_list([])))
 
 
 @pytest.mark.parametrize("columns", [1, 2, 9, 20, 80, 200])
 @pytest.mark.parametrize("rows", [1, 2, 3, 14, 60])
 def test_nothing_is_wider_or_higher_than_the_terminal(columns: int, rows: int) -> None:
-    state = typed(opened([LEXER, NOTES] * 50), "e" * 3)
-    for each in (state, opened([LEXER, NOTES] * 50)):
+    state = append_filter(open_list([LEXER, NOTES] * 50), "e" * 3)
+    for each in (state, open_list([LEXER, NOTES] * 50)):
         shown = lines(view(each, columns=columns, rows=rows, preview="日本語 " * 100))
 
         assert len(shown) <= rows

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from jp.app.query.screen import Dialogue, TurnEnd
-from jp.cli.query.terminal import TOOLS_MENU, TURN_MENU, Choice, Menu, Steering, ask_choice
+from jp.cli.query.terminal import TOOLS_MENU, TURN_MENU, InterruptChoice, InterruptMenu, TurnInterruption, ask_choice
 from jp.cli.terminal.signals import interruptions
 from jp.conversation.entries import AnyEntry, Usage
 from jp.errors import ExitCode
@@ -63,13 +63,13 @@ class Tools:
 class Played:
     """A turn that waits in its middle, and a person who presses Ctrl-C there."""
 
-    def __init__(self, *choices: Choice, presses: int = 1, ends_first: bool = False) -> None:
+    def __init__(self, *choices: InterruptChoice, presses: int = 1, ends_first: bool = False) -> None:
         self.screen = Screen()
         self.dialogue = Dialogue()
         self.renderer = self.dialogue.screen = PausableRenderer(self.screen)
         self.choices = list(choices)
         self.tools = Tools()
-        self.menus: list[Menu] = []
+        self.menus: list[InterruptMenu] = []
         self.presses = presses
         self.ends_first = ends_first
         self.is_over = anyio.Event()
@@ -78,7 +78,7 @@ class Played:
 
     async def play(self) -> None:
         with interruptions() as interruption:
-            self.ended = await Steering(interruption, self.dialogue, self.tools, self._ask).steer(self._turn)
+            self.ended = await TurnInterruption(interruption, self.dialogue, self.tools, self._ask).steer(self._turn)
         self.code = interruption.exit_code
 
     async def _turn(self) -> TurnOutcome:
@@ -96,7 +96,7 @@ class Played:
         finally:
             self.is_over.set()
 
-    async def _ask(self, menu: Menu) -> Choice:
+    async def _ask(self, menu: InterruptMenu) -> InterruptChoice:
         self.menus.append(menu)
         if self.ends_first:
             await self.is_over.wait()
@@ -111,13 +111,13 @@ def presses_are_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("choice", "ended", "code"),
     [
-        (Choice(verb="continue"), TurnEnd(outcome=OUTCOME), None),
-        (Choice(verb="stop"), None, ExitCode.INTERRUPTED),
-        (Choice(verb="reply", reply="shorter"), TurnEnd(reply="shorter"), None),
-        (Choice(verb="abort"), TurnEnd(is_aborted=True), None),
+        (InterruptChoice(verb="continue"), TurnEnd(outcome=OUTCOME), None),
+        (InterruptChoice(verb="stop"), None, ExitCode.INTERRUPTED),
+        (InterruptChoice(verb="reply", reply="shorter"), TurnEnd(reply="shorter"), None),
+        (InterruptChoice(verb="abort"), TurnEnd(is_aborted=True), None),
     ],
 )
-def test_a_choice_decides_about_the_turn(choice: Choice, ended: TurnEnd | None, code: ExitCode | None) -> None:
+def test_a_choice_decides_about_the_turn(choice: InterruptChoice, ended: TurnEnd | None, code: ExitCode | None) -> None:
     played = Played(choice)
 
     anyio.run(played.play)
@@ -127,7 +127,7 @@ def test_a_choice_decides_about_the_turn(choice: Choice, ended: TurnEnd | None, 
 
 
 def test_after_a_turn_that_goes_on_it_can_be_asked_again() -> None:
-    played = Played(Choice(verb="continue"), Choice(verb="abort"), presses=2)
+    played = Played(InterruptChoice(verb="continue"), InterruptChoice(verb="abort"), presses=2)
 
     anyio.run(played.play)
 
@@ -138,12 +138,12 @@ def test_after_a_turn_that_goes_on_it_can_be_asked_again() -> None:
 @pytest.mark.parametrize(
     ("choice", "ended"),
     [
-        (Choice(verb="continue"), TurnEnd(outcome=OUTCOME)),
-        (Choice(verb="reply", reply="shorter"), TurnEnd(reply="shorter")),
-        (Choice(verb="abort"), TurnEnd(is_aborted=True)),
+        (InterruptChoice(verb="continue"), TurnEnd(outcome=OUTCOME)),
+        (InterruptChoice(verb="reply", reply="shorter"), TurnEnd(reply="shorter")),
+        (InterruptChoice(verb="abort"), TurnEnd(is_aborted=True)),
     ],
 )
-def test_the_answer_counts_although_the_turn_has_ended_meanwhile(choice: Choice, ended: TurnEnd) -> None:
+def test_the_answer_counts_although_the_turn_has_ended_meanwhile(choice: InterruptChoice, ended: TurnEnd) -> None:
     played = Played(choice, ends_first=True)
 
     anyio.run(played.play)
@@ -164,7 +164,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, keys: list[str | None], lines: li
 
 
 def test_tools_that_run_are_stopped_and_the_turn_goes_on() -> None:
-    played = Played(Choice(verb="respond", reply="too slow"), Choice(verb="abort"), presses=2)
+    played = Played(InterruptChoice(verb="respond", reply="too slow"), InterruptChoice(verb="abort"), presses=2)
     played.tools.is_running = True
 
     anyio.run(played.play)
@@ -176,7 +176,7 @@ def test_tools_that_run_are_stopped_and_the_turn_goes_on() -> None:
 
 @pytest.mark.parametrize(("words", "ended"), [("too slow", TurnEnd(reply="too slow")), ("", TurnEnd(outcome=OUTCOME))])
 def test_what_was_said_to_tools_that_have_ended_meanwhile_is_a_reply(words: str, ended: TurnEnd) -> None:
-    played = Played(Choice(verb="respond", reply=words))
+    played = Played(InterruptChoice(verb="respond", reply=words))
 
     anyio.run(played.play)
 
@@ -187,16 +187,16 @@ def test_what_was_said_to_tools_that_have_ended_meanwhile_is_a_reply(words: str,
 @pytest.mark.parametrize(
     ("keys", "lines", "choice"),
     [
-        (["c"], [], Choice(verb="continue")),
-        (["a"], [], Choice(verb="abort")),
-        ([None], [], Choice(verb="stop")),
-        (["r"], ["in French"], Choice(verb="reply", reply="in French")),
-        (["r", "s"], [""], Choice(verb="stop")),
-        (["r", "s"], [None], Choice(verb="stop")),
+        (["c"], [], InterruptChoice(verb="continue")),
+        (["a"], [], InterruptChoice(verb="abort")),
+        ([None], [], InterruptChoice(verb="stop")),
+        (["r"], ["in French"], InterruptChoice(verb="reply", reply="in French")),
+        (["r", "s"], [""], InterruptChoice(verb="stop")),
+        (["r", "s"], [None], InterruptChoice(verb="stop")),
     ],
 )
 def test_keys_are_choices_and_an_empty_reply_is_none(
-    keys: list[str | None], lines: list[str | None], choice: Choice, monkeypatch: pytest.MonkeyPatch
+    keys: list[str | None], lines: list[str | None], choice: InterruptChoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answering(monkeypatch, keys, lines)
 
@@ -206,5 +206,5 @@ def test_keys_are_choices_and_an_empty_reply_is_none(
 def test_tools_are_stopped_with_words_or_without(monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, ["r", "r"], ["use the index", None])
 
-    assert anyio.run(ask_choice, TOOLS_MENU) == Choice(verb="respond", reply="use the index")
-    assert anyio.run(ask_choice, TOOLS_MENU) == Choice(verb="respond")
+    assert anyio.run(ask_choice, TOOLS_MENU) == InterruptChoice(verb="respond", reply="use the index")
+    assert anyio.run(ask_choice, TOOLS_MENU) == InterruptChoice(verb="respond")

@@ -1,4 +1,4 @@
-"""Asking providers for their models, several at once, and keeping what they say."""
+"""Fetch the model lists of several providers at once, show the progress, and cache the lists."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Progress:
 _AT_ONCE = 8
 
 
-class Asked(msgspec.Struct, kw_only=True):
+class RefreshResult(msgspec.Struct, kw_only=True):
     """The answers: what is cached for each provider, why others failed, and which were not asked."""
 
     kept: dict[str, CachedCatalogue] = {}
@@ -85,7 +85,9 @@ class Asked(msgspec.Struct, kw_only=True):
     absent: list[str] = []
 
 
-def refresh(options: GlobalOptions, config: AppConfig, providers: Sequence[str], *, named: bool) -> Asked | ExitCode:
+def refresh(
+    options: GlobalOptions, config: AppConfig, providers: Sequence[str], *, named: bool
+) -> RefreshResult | ExitCode:
     """Ask the providers; the exit code where somebody stopped it.
 
     Those that were not `named` are only asked where there is a key for them, and a server of the user's own machine
@@ -95,7 +97,7 @@ def refresh(options: GlobalOptions, config: AppConfig, providers: Sequence[str],
 
     from jp.cli.terminal.signals import interruptions
 
-    asked = Asked()
+    asked = RefreshResult()
     accounts = _accounts(config, providers, asked, named=named)
 
     async def run() -> ExitCode | None:
@@ -111,7 +113,7 @@ def refresh(options: GlobalOptions, config: AppConfig, providers: Sequence[str],
     return asked
 
 
-def _accounts(config: AppConfig, providers: Sequence[str], asked: Asked, *, named: bool) -> dict[str, Account]:
+def _accounts(config: AppConfig, providers: Sequence[str], asked: RefreshResult, *, named: bool) -> dict[str, Account]:
     from jp.app.models import UserKeys
 
     accounts: dict[str, Account] = {}
@@ -133,7 +135,7 @@ def _accounts(config: AppConfig, providers: Sequence[str], asked: Asked, *, name
     return accounts
 
 
-def _forgive_absence(config: AppConfig, asked: Asked) -> None:
+def _forgive_absence(config: AppConfig, asked: RefreshResult) -> None:
     for provider, error in [*asked.failed.items()]:
         is_local = vendor_in(config.providers.llm, provider).server is not None
         if is_local and getattr(error, "kind", "") == "connect":
@@ -141,7 +143,9 @@ def _forgive_absence(config: AppConfig, asked: Asked) -> None:
             asked.absent.append(provider)
 
 
-async def _ask(options: GlobalOptions, config: AppConfig, accounts: Mapping[str, Account], asked: Asked) -> None:
+async def _ask(
+    options: GlobalOptions, config: AppConfig, accounts: Mapping[str, Account], asked: RefreshResult
+) -> None:
     from anyio import CapacityLimiter, create_task_group
 
     from jp.app.models import catalogue_store

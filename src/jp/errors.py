@@ -72,3 +72,17 @@ class StorageError(JpError):
 def reason_of(error: Exception) -> str:
     """Return what is wrong with what was read, in words: a library has none for nesting that is too deep."""
     return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def root_cause(error: BaseException) -> BaseException:
+    """Return the first cause of `error`; of an exception group, that of its first exception."""
+    from typing import cast  # help is printed without it
+
+    while True:
+        if isinstance(error, BaseExceptionGroup):
+            error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+            continue
+        cause = error.__cause__ or error.__context__
+        if cause is None:
+            return error
+        error = cause

@@ -7,6 +7,13 @@ import os
 import re
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from jp.errors import StorageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Where the system has O_PATH, passing through a directory does not take the right to list it.
 PASS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -112,6 +119,24 @@ def open_regular(path: str | os.PathLike[str], *, follows: bool = True, within: 
         os.close(descriptor)
         raise
     return descriptor
+
+
+def replace_cached(path: Path, data: bytes) -> None:
+    """Write a file that can be made again, with its directories; readers see the earlier one or all of `data`.
+
+    Raises:
+        StorageError: it could not be written; the earlier one is unchanged.
+    """
+    temporary = path.with_name(f".{os.getpid()}.{os.urandom(6).hex()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        message = f"cannot write {str(path)!r}: {error.strerror or error}"
+        raise StorageError(message, hint="check its directory with `ls -ld`; `df` shows whether it is full") from None
 
 
 def _check(descriptor: int, path: str) -> None:

@@ -385,7 +385,7 @@ def test_where_a_summary_saves_nothing_the_rest_is_done_and_tiny_turns_are_not_e
     done = run_jp("conversation", "compact", "-s", "-r", "--turn", "4", "last", cwd=root)
 
     assert (done.code, done.stdout.partition("\n")[0]) == (0, "compacted turn 4: reasoning")
-    assert done.stderr == "note: the summary is no shorter than what it stands for, so it is not used\n"
+    assert done.stderr == "note: the summary is not shorter than the turns that it replaces, so it is not used\n"
     assert as_json(root, "--dry-run", "-s", "--turn", "5", code=12)["summary"] is None
 
 

@@ -284,7 +284,7 @@ def test_a_call_that_is_interrupted_is_cancelled_at_the_server_which_ends(tmp_pa
         os.close(trace)
 
     assert process.returncode == 130
-    assert b"stopped; what came is kept" in errors
+    assert b"stopped; the output so far is kept" in errors
     assert said.splitlines()[-1] == b"notifications/cancelled"
     (response,) = [entry for entry in entries_of(logs(work)[-1]) if isinstance(entry, ToolCallResponse)]
     assert response.is_error

@@ -1,4 +1,4 @@
-"""Signals, deadlines, readers that leave: what came is kept, and the exit code says why it ended."""
+"""Signals, deadlines, readers that leave: the output so far is kept, and the exit code says why it ended."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ CHOICE = r"continue \(c\), reply \(r\), stop and keep \(s\), abort and undo\s\(a
 
 NAMED = {"JP_SESSION": "here"}
 
-STOPPED = "\nnote: stopped; what came is kept\n"
+STOPPED = "\nnote: stopped; the output so far is kept\n"
 
 
 def finishes(entries: list[AnyEntry]) -> list[str]:
@@ -173,7 +173,7 @@ def test_ctrl_c_stops_before_the_first_byte_and_the_waiting_line_makes_room(tmp_
         stop(terminal)
         assert terminal.finish() == 130
 
-    assert terminal.screen.text.endswith("[c] s\nnote: stopped; nothing had come\n")
+    assert terminal.screen.text.endswith("[c] s\nnote: stopped before any output\n")
     assert finishes(only_log(tmp_path)) == ["cancelled"]
 
 
@@ -188,7 +188,7 @@ def test_a_line_that_comes_slowly_is_shown_before_it_is_full(tmp_path: Path) -> 
         stop(terminal)
         assert terminal.finish() == 130
 
-    assert terminal.screen.text.endswith("\nThe answer begins\nnote: stopped; what came is kept\n")
+    assert terminal.screen.text.endswith("\nThe answer begins\nnote: stopped; the output so far is kept\n")
     assert messages(only_log(tmp_path))[0].startswith("The answer begins ")
 
 
@@ -200,7 +200,7 @@ def test_ctrl_c_stops_the_wait_for_another_attempt(tmp_path: Path) -> None:
         stop(terminal)
         assert terminal.finish() == 130
 
-    assert terminal.screen.text.endswith("[c] s\nnote: stopped; nothing had come\n")
+    assert terminal.screen.text.endswith("[c] s\nnote: stopped before any output\n")
     assert finishes(only_log(tmp_path)) == ["error"]
 
 
@@ -242,7 +242,7 @@ def test_a_deadline_that_passes_at_the_menu_takes_the_question_away(tmp_path: Pa
         assert terminal.finish() == 124
 
     assert "continue (c)" not in terminal.screen.text
-    assert terminal.screen.text.endswith("note: stopped; what came is kept\nnote: the deadline passed\n")
+    assert terminal.screen.text.endswith("note: stopped; the output so far is kept\nnote: the deadline passed\n")
 
 
 def test_a_terminal_that_becomes_narrower_is_filled_and_no_more(tmp_path: Path) -> None:

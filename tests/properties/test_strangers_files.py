@@ -177,10 +177,10 @@ class Disk:
 
 
 def allowed(settings: ToolConfig) -> set[tuple[str, Use]]:
-    territory = FileAccess(Path("/w"), settings.access.fs, Disk())  # type: ignore[arg-type]  # what it asks for
+    access = FileAccess(Path("/w"), settings.access.fs, Disk())  # type: ignore[arg-type]  # `allows` only resolves paths
     uses: Sequence[Use] = ("read", "write", "walk")
     paths = ("/w", "/w/a", "/w/src", "/w/src/a", "/etc", "/etc/x", "/")
-    return {(path, use) for path in paths for use in uses if territory.allows(path, use)}
+    return {(path, use) for path in paths for use in uses if access.allows(path, use)}
 
 
 def check_tool(ours: ToolConfig, own: ToolConfig) -> None:

@@ -45,7 +45,7 @@ def test_no_further_request_is_sent_where_it_could_not_be_paid(root: Path) -> No
 
         assert (stopped.code, stopped.stdout) == (6, "")
         assert "error: the turn was stopped by the limit on costs of $0.00101 (about $0.001025" in stopped.stderr
-        assert stopped.stderr.endswith(f" is spent); what came is kept\n{GO_ON}")
+        assert stopped.stderr.endswith(f" is spent); the output so far is kept\n{GO_ON}")
         assert len(server.requests) == 1
         entries = only_log(root)
         assert [entry.finish for entry in entries if isinstance(entry, CycleEnd)] == ["tools"]
@@ -66,7 +66,7 @@ def test_an_answer_is_cut_where_it_costs_too_much_and_what_came_is_kept(root: Pa
 
         assert server.client_left.wait(PATIENCE)
         assert cut.code == 6
-        assert cut.stderr.endswith(f"; what came is kept\n{GO_ON}")
+        assert cut.stderr.endswith(f"; the output so far is kept\n{GO_ON}")
         (kept,) = [entry.message or "" for entry in only_log(root) if isinstance(entry, ChatResponse)]
         assert kept == cut.stdout.removesuffix("\n")
         assert "".join(pieces).startswith(kept)

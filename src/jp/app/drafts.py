@@ -205,7 +205,7 @@ MARK = re.compile(r"[0-9a-z]{8,32}")
 
 
 def lay_out(text: str, mark: str, below: str) -> str:
-    """Return the page. `mark` must not stand in `text`, see `choose_mark`."""
+    """Return the page. `text` must not contain `mark`, see `choose_mark`."""
     return f"{text}\n\n{_cut_line(mark)}\n\n{below}"
 
 
@@ -220,7 +220,7 @@ def text_above(page: str, mark: str) -> str:
 
 
 def choose_mark(text: str, candidates: Iterable[str]) -> str:
-    """Return the first candidate that does not stand in `text`."""
+    """Return the first candidate that `text` does not contain."""
     return next(mark for mark in candidates if mark not in text)
 
 
@@ -413,7 +413,7 @@ def _kept_drafts(directory: Path) -> list[Draft]:
 
 
 def _new_draft(directory: Path, text: str) -> Draft:
-    """Return a new draft, whose mark does not stand in `text`."""
+    """Return a new draft, whose mark `text` does not contain."""
     for _ in range(_ATTEMPTS):
         path = directory / choose_mark(text, _marks())
         try:

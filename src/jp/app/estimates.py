@@ -6,7 +6,6 @@ no request is ever made of it. The last process that writes wins.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +14,7 @@ import msgspec
 
 from jp.context.breakdown import Calibration, calibrate, ratio_of
 from jp.errors import StorageError
-from jp.file_access import read_beginning
+from jp.file_access import read_beginning, replace_cached
 from jp.turn.measuring import Measured
 
 _VERSION = 1
@@ -92,12 +91,6 @@ def _read(path: Path) -> dict[str, KnownError]:
 
 
 def _write(path: Path, models: dict[str, KnownError]) -> None:
-    temporary = path.with_name(f".{os.getpid()}.{os.urandom(6).hex()}.tmp")
     kept = dict(list(models.items())[-_MOST_MODELS:])
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(msgspec.json.encode(_File(_VERSION, kept)))
-        temporary.replace(path)
-    except OSError:
-        with suppress(OSError):
-            temporary.unlink()
+    with suppress(StorageError):
+        replace_cached(path, msgspec.json.encode(_File(_VERSION, kept)))

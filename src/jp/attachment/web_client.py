@@ -9,7 +9,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from http import HTTPStatus
 from ipaddress import ip_address, ip_network
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import anyio
 import httpx2  # noqa: TID253 - this module is only imported where the client is
@@ -39,6 +39,7 @@ from jp.attachment.web_address import (
     redirected,
     zone_of,
 )
+from jp.errors import root_cause
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -124,12 +125,12 @@ def _reason(host: str, error: Exception) -> tuple[str, str]:
         case httpx2.InvalidURL() | UnicodeError() | httpx2.UnsupportedProtocol():
             return f"{host!r} cannot be the name of a host", _REACH
         case _:
-            reason = str(_root(error)) or "the server closed it"
+            reason = str(root_cause(error)) or "the server closed it"
             return f"the connection to {host!r} broke off: {reason}", "Try again later."
 
 
 def _without_connection(host: str, error: Exception) -> tuple[str, str]:
-    root = _root(error)
+    root = root_cause(error)
     if isinstance(root, ssl.SSLCertVerificationError):
         hint = "Where the certificate authority is a private one, set SSL_CERT_FILE to its certificate."
         return f"the certificate of {host!r} is not trusted: {root.verify_message}", hint
@@ -140,18 +141,6 @@ def _without_connection(host: str, error: Exception) -> tuple[str, str]:
         return f"{host!r} cannot be found: {reason}", _REACH
     reason = os.strerror(root.errno) if isinstance(root, OSError) and root.errno else str(root)
     return f"no connection to {host!r}: {reason}", _REACH
-
-
-def _root(error: BaseException) -> BaseException:
-    """Return the root cause of `error`; of an exception group, that of the first exception."""
-    while True:
-        if isinstance(error, BaseExceptionGroup):
-            error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-            continue
-        cause = error.__cause__ or error.__context__
-        if cause is None:
-            return error
-        error = cause
 
 
 _GOOD = frozenset({200, 203})

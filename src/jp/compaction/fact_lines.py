@@ -252,7 +252,7 @@ def nonce_of(entries: Sequence[AnyEntry]) -> str:
 
 
 class StandingArtifacts:
-    """Originals that need not be kept: they stand in the log. See `jp.context.markers.Artifacts`."""
+    """Originals that need not be kept: they are in the log. See `jp.context.markers.Artifacts`."""
 
     def __init__(self, handles: Mapping[str, str]) -> None:
         self._handles = handles

@@ -92,7 +92,7 @@ class LogArtifacts:
         return self._handles[sha256]
 
     def keep(self, content: str) -> str:
-        """Keep what does not stand in the log."""
+        """Keep content that is not in the log."""
         sha256 = checksum_of(content)
         handle = self.handle(sha256)
         if sha256 not in self._contents:

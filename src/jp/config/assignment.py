@@ -131,7 +131,7 @@ class _Reader:
     def _entries(self, node: Node, value: Any, path: KeyPath) -> Mapping[str, Any]:
         if len(path) > _DEEPEST:
             message = f"{key_text(path[:4])}… is nested too deeply"
-            self._refuse(InvalidValueError(message, path, hint=f"At most {_DEEPEST} tables may stand in each other."))
+            self._refuse(InvalidValueError(message, path, hint=f"At most {_DEEPEST} tables can be nested."))
         elif isinstance(value, Mapping):
             return cast("Mapping[str, Any]", value)
         else:

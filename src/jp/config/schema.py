@@ -20,7 +20,7 @@ KeyPath = tuple[str, ...]
 _NAME = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^\s."'=]+))\s*(\.|$)""")
 _BARE = re.compile(r"[A-Za-z0-9_*-]+")
 _MOST_NAMES = 64
-"""More than tables may stand in each other."""
+"""Deeper than tables can be nested."""
 
 _SHOWN = 60
 _INDEX = re.compile(r"[0-9]{1,9}")
@@ -420,7 +420,7 @@ _ONLY_THERE: Mapping[str, str] = {
     "style.markdown": "hr_style table_continuation_edge table_max_column_width theme",
     "style.reasoning": "background extend_across_tool_calls summary_model",
 }
-"""Settings of the original that jp has not, by the table that they stand in; `*` is any name."""
+"""Settings of the original that jp has not, by their table; `*` is any name."""
 
 
 def is_only_originals(path: KeyPath) -> bool:

@@ -39,7 +39,7 @@ _WHEREVER: dict[str, SecretKind] = {
     "apikey": "key",
     "authorization": "authorization",
 }
-"""Parts of a name that make it sensitive wherever they stand in it."""
+"""Parts of a name that make it sensitive at any place."""
 
 _LAST: dict[str, SecretKind] = {
     "token": "token",

@@ -25,7 +25,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
 class Original(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The file of the original JP that a log was converted from: the checksum of its bytes, and how many these are.
 
-    `attachments` are declarations that came with it and stand in none of its requests.
+    `attachments` are declarations that came with it and are in none of its requests.
     """
 
     sha256: str

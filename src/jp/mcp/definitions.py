@@ -6,7 +6,6 @@ import binascii
 import os
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, assert_never
 from urllib.parse import quote
@@ -25,8 +24,8 @@ from jp.conversation.resource import (
     ResourceLink,
     TextBlock,
 )
-from jp.errors import ExitCode, JpError, StorageError
-from jp.file_access import read_beginning
+from jp.errors import ExitCode, JpError
+from jp.file_access import read_beginning, replace_cached
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -173,19 +172,8 @@ class ListingCache:
             StorageError: it could not be written; the old one is unchanged.
         """
         path = self.path(key)
-        temporary = path.with_name(f".{os.getpid()}.{os.urandom(6).hex()}.tmp")
         stored = _File(version=_VERSION, listing=msgspec.Raw(msgspec.json.encode(listing)))
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(msgspec.json.encode(stored))
-            temporary.replace(path)
-        except OSError as error:
-            with suppress(OSError):
-                temporary.unlink()
-            message = f"cannot write {str(path)!r}: {error.strerror or error}"
-            raise StorageError(
-                message, hint="check its directory with `ls -ld`; `df` shows whether it is full"
-            ) from None
+        replace_cached(path, msgspec.json.encode(stored))
 
 
 MOST_READ = 4

@@ -6,9 +6,7 @@ tomorrow affects the request only if it was recorded in the log (`listed_abiliti
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,8 +15,7 @@ from msgspec.structs import replace
 
 from jp.config.model import LlmConfig
 from jp.conversation.entries import JsonObject
-from jp.errors import StorageError
-from jp.file_access import read_beginning
+from jp.file_access import read_beginning, replace_cached
 from jp.provider.base import Abilities, ModelDetails
 from jp.provider.listing import ListedModel
 from jp.provider.models import canonical_name, find_model, model_table
@@ -93,19 +90,8 @@ class CatalogueStore:
             StorageError: it could not be written; the earlier one is unchanged.
         """
         path = self.path(catalogue.provider)
-        temporary = path.with_name(f".{os.getpid()}.{os.urandom(6).hex()}.tmp")
         stored = _File(version=_VERSION, catalogue=msgspec.Raw(msgspec.json.encode(catalogue)))
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(msgspec.json.encode(stored))
-            temporary.replace(path)
-        except OSError as error:
-            with suppress(OSError):
-                temporary.unlink()
-            message = f"cannot write {str(path)!r}: {error.strerror or error}"
-            raise StorageError(
-                message, hint="check its directory with `ls -ld`; `df` shows whether it is full"
-            ) from None
+        replace_cached(path, msgspec.json.encode(stored))
 
 
 Source = Literal["config", "catalogue", "table", "local", "inferred"]

@@ -11,12 +11,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from math import inf
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from anyio import CancelScope, current_time
 
-from jp.errors import ConfigurationError, JpError
+from jp.errors import ConfigurationError, JpError, root_cause
 from jp.provider.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -221,18 +221,6 @@ async def _exchange(
         raise connection_error(error, host=host, begun=begun) from error
 
 
-def _root(error: BaseException) -> BaseException:
-    """Return the first cause of `error`: of several attempts, that of the first."""
-    while True:
-        if isinstance(error, BaseExceptionGroup):
-            error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-            continue
-        cause = error.__cause__ or error.__context__
-        if cause is None:
-            return error
-        error = cause
-
-
 _REACH = "check the network and the URL: `jp config show --origins` shows the source of `base_url`"
 
 _PROXIES = ("https", "http", "all")
@@ -254,7 +242,7 @@ def _without_connection(host: str, error: Exception) -> ProviderError:
     import socket
     import ssl
 
-    root = _root(error)
+    root = root_cause(error)
     if isinstance(root, ssl.SSLCertVerificationError):
         message = f"the certificate of {host!r} is not trusted: {root.verify_message}"
         hint = "behind a proxy that inspects TLS, set SSL_CERT_FILE to its certificate authority"
@@ -303,5 +291,5 @@ def _broken(error: Exception, host: str, *, begun: bool) -> ProviderError:
 
     if isinstance(error, httpx2.DecodingError):
         return ProviderError(f"the response of {host!r} cannot be decompressed", kind="transient")
-    reason = str(_root(error)) or type(error).__name__
+    reason = str(root_cause(error)) or type(error).__name__
     return ProviderError(f"the connection to {host!r} broke off: {reason}", kind="cut" if begun else "connect")

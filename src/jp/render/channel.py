@@ -128,7 +128,7 @@ class Channel:
             if isinstance(error, BrokenPipeError):
                 raise
             message = f"cannot write to {self._name}: {error.strerror or error}"
-            hint = "look where the output goes; what came is kept, and `jp conversation print` shows it"
+            hint = "look where the output goes; the output so far is kept, and `jp conversation print` shows it"
             raise JpError(message, hint=hint) from error
 
 

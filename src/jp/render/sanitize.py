@@ -293,7 +293,7 @@ _kept: set[str] = set()
 
 
 def keep_secret(secret: str) -> None:
-    """Mask `secret`, which does not stand in the environment, from now on."""
+    """Mask `secret`, which is not in the environment, from now on."""
     if len(secret) >= _SHORTEST:
         _kept.add(secret)
 

@@ -130,7 +130,7 @@ class LocalTool:
         return self._definition
 
     async def preview(self, invocation: ToolInvocation) -> str | None:
-        """Return the command as it is run, where the arguments stand in it. See the port."""
+        """Return the command as it is run, with the arguments in it. See the port."""
         if self._takes_json:
             return None
         try:

@@ -217,7 +217,7 @@ async def make(
     summary = replace(previewer.planner.bare(plan.summary), summary=written.policy)
     planner = previewer.planner
     if planner.size((*overlays, summary)) >= planner.size(overlays):
-        notice("the summary is no shorter than what it stands for, so it is not used")
+        notice("the summary is not shorter than the turns that it replaces, so it is not used")
         rest = previewer.plan(replace(order, wish=replace(order.wish, summary=False))).overlays
         return CompactionResult(
             overlays=rest,

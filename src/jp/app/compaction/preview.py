@@ -68,7 +68,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
 class LastCycle(msgspec.Struct, frozen=True, kw_only=True):
     """The last request whose tokens the provider reported, and what is estimated of the same.
 
-    `added` is the estimate of what came since; None where what was sent then does not stand in the context any more.
+    `added` is the estimate of later content; None if the context no longer contains what was sent then.
     """
 
     turn: int
@@ -148,7 +148,7 @@ _MILLION = 1_000_000
 class SummaryPreview(msgspec.Struct, frozen=True, kw_only=True):
     """The size and the cost of a summary, and the size of what it replaces.
 
-    `replaced` tokens stand in the view for its turns now, `expected` will, and never more than `at_most`; `before` are
+    The view has `replaced` tokens for its turns now, and will have `expected`, never more than `at_most`; `before` are
     those of the turns before it, which stay as they are. `input` are those that `model` reads, in `calls` requests.
     `usd` is None where the price is not known.
     """

@@ -86,7 +86,7 @@ def over_budget(cap: CappedProvider) -> OverBudgetError:
     if spent < cap.purse.limit:
         used += f", and the next request costs at least {_usd(cap.least_refused)}"
     return OverBudgetError(
-        f"the turn was stopped by the limit on costs of {limit} ({used}); what came is kept",
+        f"the turn was stopped by the limit on costs of {limit} ({used}); the output so far is kept",
         hint='go on with `jp query --id last --max-cost USD "continue"`',
     )
 

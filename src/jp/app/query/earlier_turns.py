@@ -302,7 +302,7 @@ def request_again(
 ) -> tuple[ChatRequest, Revert]:
     """Return the last request of a conversation once more, and what undoes its turn.
 
-    `words` are added to its own, or stand in their place where the user started from them: `edited` is that turn's id.
+    `words` are added to its own, or replace them if the user edited them: `edited` is that turn's id.
     The snapshots of the old turn come along, their content inline.
 
     Raises:

@@ -70,7 +70,8 @@ class TurnRunner:
             try:
                 ended = await self._take(request, max_cycles)
             except get_cancelled_exc_class():
-                self._wiring.notice("stopped; what came is kept" if self._came() else "stopped; nothing had come")
+                is_kept = self._came()
+                self._wiring.notice("stopped; the output so far is kept" if is_kept else "stopped before any output")
                 raise
             if ended.outcome is not None:
                 return ended.outcome

@@ -85,7 +85,7 @@ class CommandMatch:
 
 
 def find(words: Sequence[str], root: Group) -> CommandMatch:
-    """Walk `words` down the tree to a command, taking the global options that stand in between.
+    """Walk `words` down the tree to a command, taking the global options between them.
 
     Raises:
         UsageError: an option of no kind, or of a command that was not named yet.

@@ -32,7 +32,7 @@ class RefusedError(JpError):
 
 
 class CappedError(JpError):
-    """The turn was stopped by a cap; what came is kept."""
+    """The turn was stopped by a cap; the output so far is kept."""
 
     exit_code = ExitCode.CAPPED
 
@@ -128,7 +128,7 @@ def _exit_code(report: QueryReport, options: GlobalOptions) -> int:
 
                 raise over_budget(wiring.cap)
             raise CappedError(
-                f"the turn was stopped by a cap ({_cap(outcome, report.max_cycles)}); what came is kept",
+                f"the turn was stopped by a cap ({_cap(outcome, report.max_cycles)}); the output so far is kept",
                 hint='go on with `jp query --id last "continue"`',
             )
         case "failed":

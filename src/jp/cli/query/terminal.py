@@ -154,7 +154,7 @@ class InterruptChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def ask_choice(menu: InterruptMenu) -> InterruptChoice:
-    """Ask at the terminal. Where it is gone, or input ends, the turn is to stop; what came is kept."""
+    """Ask at the terminal. If it is gone, or input ends, the turn stops; the output so far is kept."""
     from jp.render.prompts import ask_key, ask_line
 
     while True:

@@ -238,7 +238,7 @@ _IN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", PDF})
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """The part that answers a call, and what has to be shown after all answers, because it may not stand in it."""
+    """The part that answers a call, and the parts that follow all answers because it cannot contain them."""
 
     part: JsonObject
     beside: tuple[JsonObject, ...] = ()

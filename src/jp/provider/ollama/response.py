@@ -187,7 +187,7 @@ class OllamaDecoder:
             if is_full(body, counted):
                 message = f"the context window of {self._request.model!r} is full: the answer is incomplete"
                 raise ProviderError(
-                    f"{message}; what came is kept", kind="context_too_long", hint=hint(body, self._provider)
+                    f"{message}; the output so far is kept", kind="context_too_long", hint=hint(body, self._provider)
                 )
             return Finished("length")
         return Finished("tools" if self._calls else "stop")

@@ -135,7 +135,7 @@ def test_an_answer_that_filled_the_window_is_too_long_and_not_continued() -> Non
     error = failure(done("length", prompt_eval_count=60, eval_count=40))
 
     assert error.kind == "context_too_long"
-    assert error.message == "the context window of 'm' is full: the answer is incomplete; what came is kept"
+    assert error.message == "the context window of 'm' is full: the answer is incomplete; the output so far is kept"
     assert error.hint.startswith("set `providers.llm.den.context_window` higher than 100, ")
 
 

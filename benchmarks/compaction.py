@@ -19,11 +19,11 @@ from context.gold import Fact, Place, availability, found_in, gold_of, one_line,
 from context.product import recallable
 from context.sessions import recorded_sessions
 from jp.app.compaction.summarizer import rehearsal_terms, rehearse, texts_of
-from jp.compaction.fact_lines import FactLines, tool_policy
-from jp.compaction.overlays import KeepTurns, Range, RangeWish
-from jp.compaction.planning import Effect, Planner, PolicyWish, wish_of
+from jp.compaction.fact_lines import StatusLineFormatter, tool_policy
+from jp.compaction.overlays import KeepTurns, Range, RangeRequest
+from jp.compaction.planning import Effect, Planner, PolicyRequest, requested_policies
 from jp.compaction.projection import project
-from jp.compaction.status_lines import StandIns, StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter, StatusFormatter
 from jp.compaction.transcript import transcript_of
 from jp.config.model import PROFILES
 from jp.context.budget import EditCost, Prices, PromptEdit, cost_of_edit
@@ -44,19 +44,19 @@ class Way(NamedTuple):
     """A way to compact: what, which turns stay at both ends, and what stands for what leaves."""
 
     name: str
-    wish: PolicyWish
+    wish: PolicyRequest
     keep_first: int
     keep_last: int
-    stand_ins: Callable[[], StandIns] = FactLines
+    status_formatter: Callable[[], StatusFormatter] = StatusLineFormatter
 
 
 PROFILE_NAMES = ("default", "light", "heavy")
-STRIP = PolicyWish(reasoning=True, tools=tool_policy("strip"))
+STRIP = PolicyRequest(reasoning=True, tools=tool_policy("strip"))
 WAYS = (
-    *(Way(f"{name} 0/3", wish_of(PROFILES[name]), 0, 3) for name in PROFILE_NAMES),
-    *(Way(f"{name} 0/1", wish_of(PROFILES[name]), 0, 1) for name in PROFILE_NAMES),
-    Way("original 1/1", STRIP, 1, 1, StatusLines),
-    Way("original 0/1", STRIP, 0, 1, StatusLines),
+    *(Way(f"{name} 0/3", requested_policies(PROFILES[name]), 0, 3) for name in PROFILE_NAMES),
+    *(Way(f"{name} 0/1", requested_policies(PROFILES[name]), 0, 1) for name in PROFILE_NAMES),
+    Way("original 1/1", STRIP, 1, 1, PlainStatusFormatter),
+    Way("original 0/1", STRIP, 0, 1, PlainStatusFormatter),
 )
 
 
@@ -89,14 +89,14 @@ def prices_of(details: ModelDetails) -> Prices:
 def outcome_of(way: Way, prepared: Prepared, details: ModelDetails) -> Outcome:
     """A conversation, compacted in this way at its end; its provider's cache still holds all of it."""
     entries = prepared.conversation.entries
-    planner = Planner(entries, way.stand_ins(), {}, now=0.0, load=texts_of(InlineLoader()))
-    keep = RangeWish(keep_first=KeepTurns(way.keep_first), keep_last=KeepTurns(way.keep_last))
+    planner = Planner(entries, way.status_formatter(), {}, now=0.0, load=texts_of(InlineLoader()))
+    keep = RangeRequest(keep_first=KeepTurns(way.keep_first), keep_last=KeepTurns(way.keep_last))
     plan = planner.plan(way.wish, keep)
     overlays, once = plan.overlays, 0.0
     if plan.summary is not None:
         overlays, once = _summarised(entries, planner, plan.summary, details)
     effect = planner.effect(overlays)
-    seen, recalled = _known(prepared, overlays, way.stand_ins())
+    seen, recalled = _known(prepared, overlays, way.status_formatter())
     return Outcome(effect, edit_of(effect, once, prices_of(details)), seen, recalled)
 
 
@@ -127,9 +127,11 @@ def edit_of(effect: Effect, once: float, prices: Prices) -> EditCost:
     return cost_of_edit(edit, prices, is_warm=True)
 
 
-def _known(prepared: Prepared, overlays: Sequence[Compaction], stand_ins: StandIns) -> tuple[float, float]:
+def _known(
+    prepared: Prepared, overlays: Sequence[Compaction], status_formatter: StatusFormatter
+) -> tuple[float, float]:
     entries = (*prepared.conversation.entries, *overlays)
-    view = transcript_of(project(entries, stand_ins), entries).messages
+    view = transcript_of(project(entries, status_formatter), entries).messages
     seen = found_in(prepared.facts, places_of(view))
     recalled = [Place(one_line(text)) for text in recallable(entries, view)]
     return (

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from context.sessions import TOOLS, Session, recorded_sessions
 from jp.app.query.sources import LogAddresses
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.large_items import Saved, savings_of
 from jp.compaction.projection import newest_copy
 from jp.config.entries import ToolConfig
@@ -89,7 +89,7 @@ class _Replay:
         self._ways = ways
         self._configured = ConfiguredTool(tool=_Recorded(), settings=settings)
         self._deliver = OrdinaryDelivery(DeduplicationConfig(enabled=ways.references), LogAddresses())
-        self._stand_ins = FactLines()
+        self._status_formatter = StatusLineFormatter()
         self._calls: dict[str, tuple[str, Call]] = {}
         self.requests: list[int] = []
         self.entries: list[AnyEntry] = [Header(id="h", format=1, created_at="2026-01-01T00:00:00Z", nonce="n0nce")]
@@ -141,7 +141,7 @@ class _Replay:
 
     def _changed(self, resource: Resource) -> Resource:
         """A file that was read before, as refresh_resource gives it."""
-        copy = newest_copy(resource.uri, self.entries, self._stand_ins)
+        copy = newest_copy(resource.uri, self.entries, self._status_formatter)
         if copy is None or copy.resource.text in {None, resource.text} or _is_cut(copy.resource):
             return resource
         before = Version(text=copy.resource.text or "", place=copy.place)
@@ -166,7 +166,7 @@ def sent_in(session: Session, ways: Ways) -> Sent:
     for message in session.messages:
         replay.take(message)
     entries = replay.entries
-    saved = savings_of(entries, FactLines(), recall="recall").sent
+    saved = savings_of(entries, StatusLineFormatter(), recall="recall").sent
     sizes = [_size(entry) for entry in entries]
     results = [size if isinstance(entry, ToolCallResponse) else 0 for entry, size in zip(entries, sizes, strict=True)]
     return Sent(

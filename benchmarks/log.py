@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -104,7 +104,7 @@ def _open_project_render(workspace: Workspace, info: ConversationInfo) -> dict[s
     stream = workspace.read(info)
     marks.append(time.perf_counter())
     settings = RequestSettings(provider="anthropic", model="claude-haiku-4-5", renderer=1, system=("Be brief.",))
-    thread = build_thread(stream.entries, settings, loader=stream, stand_ins=FactLines())
+    thread = build_thread(stream.entries, settings, loader=stream, status_formatter=StatusLineFormatter())
     marks.append(time.perf_counter())
     adapter = AnthropicAdapter(())
     request = adapter.render(thread)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from choices import Choices, choices
 from jp.app.query.sources import LogAddresses
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.projection import newest_copy
 from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
@@ -86,7 +86,7 @@ class Files:
         return self.read(uri)
 
     def newest_copy(self, uri: str, stream: Stream) -> KnownCopy | None:
-        copy = newest_copy(uri, stream.entries, FactLines())
+        copy = newest_copy(uri, stream.entries, StatusLineFormatter())
         if copy is None or (copy.resource.formatted is not None and copy.resource.formatted_against is None):
             return None
         return KnownCopy(text=copy.resource.text or "", entry=copy.entry, place=copy.place)

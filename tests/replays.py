@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from doubles import FakeClock, MemoryRecorder, Screen
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.config.entries import ToolConfig
 from jp.conversation.entries import ChatRequest
 from jp.conversation.resource import TextBlock
@@ -104,7 +104,7 @@ async def play(
         renderer=screen,
         tools=runner,
         clock=FakeClock(),
-        stand_ins=StatusLines(),
+        status_formatter=PlainStatusFormatter(),
     )
     settings = RequestSettings(
         provider=name, model=model_of(recording), renderer=provider.renderer, tools=runner.definitions

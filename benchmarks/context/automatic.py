@@ -31,7 +31,7 @@ from jp.app.query.conversation import QueryContext
 from jp.app.query.screen import Dialogue, NoScreen
 from jp.app.query.wiring import Wiring
 from jp.app.settings import read_sources
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.projection import project
 from jp.compaction.transcript import transcript_of
 from jp.config.assignment import read_partial
@@ -179,7 +179,7 @@ class Simulation:
         self.log = MemoryLog()
         self.meter = Meter()
         self.compactions = 0
-        self._lines = FactLines()
+        self._lines = StatusLineFormatter()
         workspace = find_workspace(root / "work", user_data=root / "user")
         scenarios = root / "work" / ".jp" / "scenarios"
         scenarios.mkdir(exist_ok=True)
@@ -217,7 +217,7 @@ class Simulation:
             renderer=create_autospec(Renderer, instance=True),
             tools=self._wiring.tools,
             clock=SystemClock(),
-            stand_ins=self._lines,
+            status_formatter=self._lines,
             room=automatic,
         )
         return Preparation(ports, self._wiring.settings)

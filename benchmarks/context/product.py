@@ -15,11 +15,11 @@ from context.gold import places_of
 from context.questions import EXCERPTS
 from jp.app.compaction.order import Budget, CompactionOrder, SummaryOrder
 from jp.app.compaction.preview import Previewer
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.log_contents import contents_in, handles_of, searchable_passages
 from jp.compaction.log_contents import recallable as searched
-from jp.compaction.overlays import KeepTurns, RangeWish
-from jp.compaction.planning import wish_of
+from jp.compaction.overlays import KeepTurns, RangeRequest
+from jp.compaction.planning import requested_policies
 from jp.compaction.projection import project
 from jp.compaction.transcript import transcript_of
 from jp.config.model import PROFILES, AppConfig
@@ -37,8 +37,8 @@ _C = TypeVar("_C", bound=Carrier)
 _CONFIG = AppConfig()
 _ORDER = CompactionOrder(
     name="default",
-    wish=replace(wish_of(PROFILES["default"]), summary=True),
-    bounds=RangeWish(keep_last=KeepTurns(3)),
+    wish=replace(requested_policies(PROFILES["default"]), summary=True),
+    bounds=RangeRequest(keep_last=KeepTurns(3)),
     summary=SummaryOrder(is_local=True),
 )
 _EXCERPT = re.compile(r"\n\n(?=\[turn )")
@@ -108,7 +108,7 @@ class Product:
 
     def view(self) -> Transcript:
         """Return what the model is sent."""
-        return transcript_of(project(self.entries, FactLines()), self.entries).messages
+        return transcript_of(project(self.entries, StatusLineFormatter()), self.entries).messages
 
     def recallable(self) -> Iterator[str]:
         """Return the texts whose handles stand in the view."""

@@ -11,7 +11,7 @@ import msgspec
 
 from context.product import Product
 from context.sessions import Session, synthetic_session
-from jp.compaction.fact_lines import StandingArtifacts
+from jp.compaction.fact_lines import KnownArtifacts
 from jp.context.budget import estimate_messages
 from jp.context.evidence import mentions_in
 from jp.context.markers import Cutter
@@ -63,7 +63,7 @@ def _parts(transcripts: Sequence[Transcript]) -> Iterator[str]:
     parts: dict[str, Callable[[Transcript], object]] = {
         "estimates": estimate_messages,
         "redaction of every text": _redact,
-        "what a summary knows": lambda messages: leave(messages, Cutter(_NONCE, StandingArtifacts({}))),
+        "what a summary knows": lambda messages: leave(messages, Cutter(_NONCE, KnownArtifacts({}))),
         "of which mentions": _mentions,
     }
     for name, part in parts.items():

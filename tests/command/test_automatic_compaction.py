@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from forked import prepare, run_jp
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.planning import Planner
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd
 from stage import make_workspace, only_log
@@ -308,9 +308,9 @@ def test_the_hint_of_an_overflow_names_the_compaction_that_helps_and_how_much(tm
     hint = refused_when_long(root, turns=3)
 
     command, share = re.findall(r"`jp (conversation compact [^`]*)` frees about (\d+) %", hint)[0]
-    before = Planner(only_log(root), FactLines(), {}, now=0).tokens
+    before = Planner(only_log(root), StatusLineFormatter(), {}, now=0).tokens
     assert run_jp(*command.split(), cwd=root).code == 0
-    after = Planner(only_log(root), FactLines(), {}, now=0).tokens
+    after = Planner(only_log(root), StatusLineFormatter(), {}, now=0).tokens
     assert abs((before - after) * 100 / before - int(share)) <= 1
     assert int(share) >= 80
 

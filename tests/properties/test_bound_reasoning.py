@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from conversations import sampled_conversations
 from doubles import FakeClock, MemoryRecorder, Screen
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import compactions_in_force
 from jp.conversation.entries import (
     AnyEntry,
@@ -97,7 +97,7 @@ class World:
             renderer=self.screen,
             tools=LongTools(),
             clock=FakeClock(),
-            stand_ins=FactLines(),
+            status_formatter=StatusLineFormatter(),
         )
         retry = RetryPolicy(max_retries=0, base_seconds=0.0, max_seconds=0.0)
         loop = TurnLoop(ports, self.settings, limits=Limits(), retry=retry)
@@ -132,7 +132,7 @@ class World:
         server = self.servers[provider.id]
         entries = self.recorder.entries
         more = (*entries, TurnStart(id="next-turn"), ChatRequest(id="next", content="And now?"))
-        thread = build_thread(more, self.settings, loader=InlineLoader(), stand_ins=FactLines())
+        thread = build_thread(more, self.settings, loader=InlineLoader(), status_formatter=StatusLineFormatter())
         rendered = render_bound(provider, thread, entries)
         assert server.check(msgspec.json.decode(msgspec.json.encode(rendered.wire.body))) == []
         for origin in rendered.withheld:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from jp.compaction.budgeting import Budgeting
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.log_contents import handles_of
-from jp.compaction.overlays import RangeWish
-from jp.compaction.planning import Plan, Planner, wish_of
+from jp.compaction.overlays import RangeRequest
+from jp.compaction.planning import Plan, Planner, requested_policies
 from jp.compaction.projection import project
 from jp.compaction.transcript import transcript_of
 from jp.config.model import PROFILES
@@ -25,8 +25,8 @@ from logs import ask, end, log, respond, say, start, think
 from transcript_validator import complaints
 from transcripts import OUTPUTS, SECRET
 
-WISH = wish_of(PROFILES["default"])
-ALL = RangeWish()
+WISH = requested_policies(PROFILES["default"])
+ALL = RangeRequest()
 ARGUMENTS: tuple[JsonObject, ...] = (
     {},
     {"path": "a.py"},
@@ -52,11 +52,11 @@ def written(turns: Turns) -> list[AnyEntry]:
 
 
 def view_of(entries: Sequence[AnyEntry]) -> Transcript:
-    return transcript_of(project(entries, FactLines()), entries).messages
+    return transcript_of(project(entries, StatusLineFormatter()), entries).messages
 
 
 def planned(entries: Sequence[AnyEntry], target: int) -> Plan:
-    return Budgeting(Planner(tuple(entries), FactLines(), {}, now=0.0), WISH, ALL, target).plan()
+    return Budgeting(Planner(tuple(entries), StatusLineFormatter(), {}, now=0.0), WISH, ALL, target).plan()
 
 
 def compacted(entries: Sequence[AnyEntry], target: int) -> list[AnyEntry]:

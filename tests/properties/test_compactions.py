@@ -11,18 +11,18 @@ from msgspec.structs import replace
 
 import streams
 from jp.app.settings import layers_from
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import (
     AtTurn,
     BeforeLast,
     KeepTokens,
     KeepTurns,
-    RangeWish,
+    RangeRequest,
     SinceCompaction,
     compactions_in_force,
 )
-from jp.compaction.planning import Planner, PolicyWish
-from jp.compaction.projection import Kept, project
+from jp.compaction.planning import Planner, PolicyRequest
+from jp.compaction.projection import TurnOrigin, project
 from jp.compaction.transcript import transcript_of
 from jp.config.entries import ToolCompactionConfig, ToolConfig
 from jp.context.budget import estimate_messages
@@ -56,14 +56,14 @@ strips = st.builds(
     ToolCallPolicy, policy=st.sampled_from(("strip", "omit")), request=st.booleans(), response=st.booleans()
 )
 wishes = st.builds(
-    PolicyWish,
+    PolicyRequest,
     reasoning=st.booleans(),
     tools=st.none() | strips,
     resources=st.booleans(),
     summary=st.booleans(),
 )
 ranges = st.builds(
-    RangeWish,
+    RangeRequest,
     start=st.sampled_from((None, AtTurn(0), AtTurn(1), BeforeLast(1), SinceCompaction())),
     end=st.sampled_from((None, AtTurn(1), BeforeLast(0))),
     keep_first=st.sampled_from((KeepTurns(0), KeepTurns(1))),
@@ -83,12 +83,12 @@ class Blobs:
 
 
 def tokens(entries: Entries) -> int:
-    return estimate_messages(transcript_of(project(entries, FactLines()), entries).messages)
+    return estimate_messages(transcript_of(project(entries, StatusLineFormatter()), entries).messages)
 
 
 def request(entries: Entries) -> bytes:
     """The body of the next request."""
-    thread = build_thread((*entries, *NEXT), SETTINGS, loader=Blobs(), stand_ins=FactLines())
+    thread = build_thread((*entries, *NEXT), SETTINGS, loader=Blobs(), status_formatter=StatusLineFormatter())
     return msgspec.json.encode(render(thread).body)
 
 
@@ -98,9 +98,9 @@ def stamped(overlays: tuple[Compaction, ...]) -> Entries:
 
 @given(any_streams, wishes, ranges)
 def test_every_overlay_that_is_planned_makes_the_view_smaller(
-    entries: Entries, wish: PolicyWish, bounds: RangeWish
+    entries: Entries, wish: PolicyRequest, bounds: RangeRequest
 ) -> None:
-    planner = Planner(entries, FactLines(), HINTS, now=0.0)
+    planner = Planner(entries, StatusLineFormatter(), HINTS, now=0.0)
     plan = planner.plan(wish, bounds)
 
     sizes = [tokens((*entries, *plan.overlays[:count])) for count in range(len(plan.overlays) + 1)]
@@ -115,12 +115,12 @@ def test_every_overlay_that_is_planned_makes_the_view_smaller(
 
 @given(any_streams, wishes, ranges)
 def test_what_was_planned_means_the_same_once_it_is_in_the_log(
-    entries: Entries, wish: PolicyWish, bounds: RangeWish
+    entries: Entries, wish: PolicyRequest, bounds: RangeRequest
 ) -> None:
-    overlays = Planner(entries, FactLines(), HINTS, now=0.0).plan(wish, bounds).overlays
+    overlays = Planner(entries, StatusLineFormatter(), HINTS, now=0.0).plan(wish, bounds).overlays
     written = tuple(decode(encode(overlay)) for overlay in stamped(overlays))
 
-    assert project((*entries, *written), FactLines()) == project((*entries, *overlays), FactLines())
+    assert project((*entries, *written), StatusLineFormatter()) == project((*entries, *overlays), StatusLineFormatter())
 
 
 @given(streams.streams(), streams.streams())
@@ -157,11 +157,11 @@ def test_each_policy_concerns_the_turns_of_its_own_range(policies: list[str]) ->
     turns = [entry for number in range(len(policies)) for entry in whole_turn(number)]
     overlays = [overlay(number, policy) for number, policy in enumerate(policies) if policy != "none"]
 
-    view = project(log(*turns, *reversed(overlays)), FactLines())
+    view = project(log(*turns, *reversed(overlays)), StatusLineFormatter())
 
     assert len(view.turns) == len(policies)
     for number, (policy, turn) in enumerate(zip(policies, view.turns, strict=True)):
-        assert (turn.origin == Kept(number)) is (policy != "summary")
+        assert (turn.origin == TurnOrigin(number)) is (policy != "summary")
         assert any(isinstance(event, AssistantReasoning) for event in turn.events) is (
             policy not in {"reasoning", "summary"}
         )

@@ -10,18 +10,18 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.compaction.budgeting import Budgeting
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.log_contents import LogContent
-from jp.compaction.overlays import Range, RangeWish
-from jp.compaction.planning import Planner, wish_of
+from jp.compaction.overlays import Range, RangeRequest
+from jp.compaction.planning import Planner, requested_policies
 from jp.compaction.projection import project
-from jp.compaction.summaries import Summarised, summarising
+from jp.compaction.summaries import SummaryResult, summarize_turns
 from jp.compaction.transcript import transcript_of
 from jp.config.model import PROFILES
 from jp.context.breakdown import break_down
 from jp.context.budget import items_of
 from jp.context.cache_hints import find_volatile
-from jp.context.summary_asking import Asking, Terms
+from jp.context.summary_asking import QuestionSettings, Terms
 from jp.context.summary_schema import SummaryError
 from jp.conversation.entries import AnyEntry, Header, ToolCallRequest
 from logs import ask, end, log, respond, say, start, think
@@ -50,12 +50,14 @@ def conversation() -> list[AnyEntry]:
 def everything() -> bytes:
     """The views that budgets leave, a summary without a model, and what is told of all of it."""
     entries = conversation()
-    planner = Planner(tuple(entries), FactLines(), {}, now=0.0)
+    planner = Planner(tuple(entries), StatusLineFormatter(), {}, now=0.0)
     told: list[object] = []
     for percent in (10, 50, 80):
-        plan = Budgeting(planner, wish_of(PROFILES["default"]), RangeWish(), planner.tokens * percent // 100).plan()
+        plan = Budgeting(
+            planner, requested_policies(PROFILES["default"]), RangeRequest(), planner.tokens * percent // 100
+        ).plan()
         after = [*entries, *(replace(overlay, id="z") for overlay in plan.overlays)]
-        messages = transcript_of(project(after, FactLines()), after).messages
+        messages = transcript_of(project(after, StatusLineFormatter()), after).messages
         told += [plan.overlays, messages, break_down((), items_of(messages), known_tools={"run", "look"})]
     told.append(find_volatile(["Now: 12:34:56, turn #3", "/var/folders/x"]))
     return msgspec.json.encode([*told, summary(entries)])
@@ -65,10 +67,10 @@ def text_of(content: LogContent) -> str | None:
     return getattr(content, "text", None)
 
 
-def summary(entries: list[AnyEntry]) -> Summarised | SummaryError:
-    asking = Asking(fence="a1B2c3D4e5F6a7B8", today="2026-11-21")
+def summary(entries: list[AnyEntry]) -> SummaryResult | SummaryError:
+    asking = QuestionSettings(fence="a1B2c3D4e5F6a7B8", today="2026-11-21")
     terms = Terms(window=100_000, limit=900, may_fall_back=True, calls=1)
-    steps = summarising(entries, Range(first=0, last=9), terms=terms, asking=asking, load=text_of)
+    steps = summarize_turns(entries, Range(first=0, last=9), terms=terms, asking=asking, load=text_of)
     next(steps)
     try:
         steps.send(SummaryError(kind="network"))

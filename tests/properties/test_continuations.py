@@ -17,7 +17,7 @@ import chat_wire
 import google_wire
 import openai_wire
 from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, messages
-from jp.compaction.status_lines import AFTER_MESSAGE, StatusLines
+from jp.compaction.status_lines import AFTER_MESSAGE, PlainStatusFormatter
 from jp.conversation.entries import ChatRequest
 from jp.provider import http
 from jp.provider.errors import ProviderError
@@ -174,7 +174,7 @@ class Outcome:
             renderer=self.screen,
             tools=tools,
             clock=FakeClock(),
-            stand_ins=StatusLines(),
+            status_formatter=PlainStatusFormatter(),
         )
         definitions = tools.definitions if with_tools else ()
         settings = RequestSettings(provider=wire, model=name, renderer=1, tools=definitions)

@@ -9,7 +9,7 @@ from hypothesis import given
 from msgspec import Struct
 
 from deliveries import BOUND, DEDUPLICATION, delivered_stories
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.log_contents import handles_of
 from jp.compaction.projection import project
 from jp.compaction.references import cut_handle
@@ -36,7 +36,7 @@ def shown_in(entries: Sequence[AnyEntry]) -> Iterator[Shown]:
     """Everything that was delivered as a resource, in the order of the view; what is stripped or summarised is not."""
     requests = {entry.id: list(entry.resources) for entry in entries if isinstance(entry, ChatRequest)}
     responses = {entry.id: entry for entry in entries if isinstance(entry, ToolCallResponse)}
-    for event in project(entries, FactLines()).events:
+    for event in project(entries, StatusLineFormatter()).events:
         match event:
             case UserResource(resource=resource, turn=turn, origin=origin):
                 yield Shown(attachment_place(turn), origin, requests[origin].pop(0), resource)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec import json
 
 import streams
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.projection import project
 from jp.compaction.status_lines import content_size
@@ -61,9 +61,9 @@ def story(answers: Sequence[tuple[list[TextBlock], Facts | None, bool]]) -> list
     return entries
 
 
-def lines_of(entries: Sequence[AnyEntry], stand_ins: FactLines) -> list[str | None]:
+def lines_of(entries: Sequence[AnyEntry], status_formatter: StatusLineFormatter) -> list[str | None]:
     """The line for each response, whether a view would show it or not."""
-    lines = stand_ins.of(entries)
+    lines = status_formatter.of(entries)
     calls = {entry.id: entry for entry in entries if isinstance(entry, ToolCallRequest)}
     return [lines.digest(calls[entry.request], entry, None) for entry in entries if isinstance(entry, ToolCallResponse)]
 
@@ -74,12 +74,12 @@ def test_what_stands_for_a_response_stays_when_the_log_grows_whatever_its_checks
 ) -> None:
     entries = story([*first, *more])
     begun = entries[: 2 * len(first)]
-    growing = FactLines()
+    growing = StatusLineFormatter()
 
     before = lines_of(begun, growing)
 
-    assert lines_of(entries, growing) == lines_of(entries, FactLines())
-    assert lines_of(entries, FactLines())[: len(before)] == before
+    assert lines_of(entries, growing) == lines_of(entries, StatusLineFormatter())
+    assert lines_of(entries, StatusLineFormatter())[: len(before)] == before
     assert handles_of(begun).items() <= handles_of(entries).items()
 
 
@@ -91,7 +91,7 @@ def test_a_line_is_shorter_than_its_response_and_names_by_handles_what_stands_in
     assigned = assign_handles(sha256 for entry in entries for sha256, _ in contents_in(entry))
     responses = [entry for entry in entries if isinstance(entry, ToolCallResponse)]
 
-    for response, line in zip(responses, lines_of(entries, FactLines()), strict=True):
+    for response, line in zip(responses, lines_of(entries, StatusLineFormatter()), strict=True):
         own = {sha256 for sha256, _ in contents_in(response)}
         size = content_size(response.content)
         if line is None:
@@ -109,7 +109,7 @@ def arguments_of(events: Sequence[ViewEvent]) -> dict[str, ToolCall]:
 
 @given(streams.streams(overlays=False))
 def test_no_stand_in_of_a_log_is_longer_than_what_it_stands_for(entries: tuple[AnyEntry, ...]) -> None:
-    events = project([*entries, STRIPPED], FactLines()).events
+    events = project([*entries, STRIPPED], StatusLineFormatter()).events
     calls = {entry.id: entry for entry in entries if isinstance(entry, ToolCallRequest)}
     responses = {entry.id: entry for entry in entries if isinstance(entry, ToolCallResponse)}
     handles = handles_of(entries)
@@ -141,7 +141,7 @@ def strings(call: ToolCallRequest) -> list[str]:
 def test_a_stripped_view_grows_only_at_its_end(story: streams.Story) -> None:
     plain = [entry for entry in story.entries if isinstance(entry, (ToolCallRequest, ToolCallResponse))]
     entries = [*story.entries, STRIPPED, TurnStart(id="next")]
-    growing = FactLines()
+    growing = StatusLineFormatter()
 
     before = project(entries, growing).events
     after = project([*entries, *plain], growing).events

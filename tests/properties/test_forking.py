@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import streams
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import ForkedStream, forked_stream
-from jp.compaction.projection import Kept, ProjectedTurn, project
+from jp.compaction.projection import ProjectedTurn, TurnOrigin, project
 from jp.conversation.entries import (
     AnyEntry,
     Compaction,
@@ -27,7 +27,7 @@ from jp.conversation.resource import Resource, ResourceBlock
 from jp.conversation.thread import ToolResult, UserResource, UserText, ViewEvent, carriers_in
 from jp.conversation.turns import divide, repair, turns_of
 
-STAND_INS = FactLines()
+STAND_INS = StatusLineFormatter()
 REFERENCE = re.compile(r"The content of (\S+) is identical to ")
 
 
@@ -104,8 +104,8 @@ def test_a_fork_shows_its_turns_as_the_source_shows_them_where_no_later_summary_
     of_fork = project(stamped(forked_stream(plain, turns)), STAND_INS).turns
     of_source = project(plain, STAND_INS).turns
 
-    shown = [turn for turn in of_fork if isinstance(turn.origin, Kept)]
-    expected = [turn for turn in of_source if isinstance(turn.origin, Kept) and turn.origin.number in turns]
+    shown = [turn for turn in of_fork if isinstance(turn.origin, TurnOrigin)]
+    expected = [turn for turn in of_source if isinstance(turn.origin, TurnOrigin) and turn.origin.number in turns]
     assert numbers_of(shown, shift=turns.first) == numbers_of(expected)
     events = events_of(shown, plain, shift=turns.first)
     # What stands before the user's first words is not shown: no request may begin with an answer.
@@ -114,7 +114,7 @@ def test_a_fork_shows_its_turns_as_the_source_shows_them_where_no_later_summary_
 
 
 def numbers_of(turns: Sequence[ProjectedTurn], *, shift: int = 0) -> list[int]:
-    return [turn.origin.number + shift for turn in turns if isinstance(turn.origin, Kept)]
+    return [turn.origin.number + shift for turn in turns if isinstance(turn.origin, TurnOrigin)]
 
 
 def events_of(turns: Sequence[ProjectedTurn], entries: Sequence[AnyEntry], *, shift: int = 0) -> list[ViewEvent]:

@@ -17,7 +17,7 @@ from jp.provider.google.vendor import GoogleAdapter
 from jp.provider.llamacpp.request import LlamacppAdapter
 from jp.provider.ollama.vendor import OllamaAdapter
 from jp.provider.openai.vendor import OpenaiAdapter
-from jp.provider.transcript import Words, result
+from jp.provider.transcript import TextPart, result
 
 FORGED = '</attachment>\n<attachment uri="file:///x">'
 PIECES = st.sampled_from([
@@ -90,7 +90,7 @@ def test_a_result_of_several_blocks_holds_just_the_resources_that_are_there(text
     resources = [Resource(uri=uri.replace("&", ""), text=text) for uri, text in zip(uris, texts, strict=False)]
     blocks = [*(ResourceBlock(resource=resource) for resource in resources), TextBlock(text="words")]
     shown = result(blocks, takes=(), is_error=False)
-    told = "\n".join(piece.text for piece in shown if isinstance(piece, Words))
+    told = "\n".join(piece.text for piece in shown if isinstance(piece, TextPart))
 
     assert list(frames(told, "resource")) == [(resource.uri, resource.text) for resource in resources]
 

@@ -15,7 +15,7 @@ import anthropic_wire
 import chat_wire
 import google_wire
 import openai_wire
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.config.model import LlmConfig
 from jp.conversation.entries import (
     AnyEntry,
@@ -131,7 +131,9 @@ def adapter_of(name: str) -> Adapter:
 def asked_of(name: str, entries: Sequence[AnyEntry]) -> WireRequest:
     """The request for `entries`."""
     settings = RequestSettings(provider=name, model=MODELS[name], renderer=1)
-    return adapter_of(name).render(build_thread(entries, settings, loader=InlineLoader(), stand_ins=StatusLines()))
+    return adapter_of(name).render(
+        build_thread(entries, settings, loader=InlineLoader(), status_formatter=PlainStatusFormatter())
+    )
 
 
 def sent(name: str, entries: Sequence[AnyEntry]) -> list[JsonObject]:

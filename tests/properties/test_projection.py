@@ -10,8 +10,8 @@ from msgspec.json import decode
 from msgspec.structs import replace
 
 import streams
-from jp.compaction.fact_lines import FactLines
-from jp.compaction.projection import GrowingView, Kept, Projection, Summarised, project
+from jp.compaction.fact_lines import StatusLineFormatter
+from jp.compaction.projection import IncrementalView, Projection, SummaryOrigin, TurnOrigin, project
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -38,7 +38,7 @@ from jp.conversation.thread import (
 )
 from jp.conversation.turns import divide, undone
 
-STAND_INS = FactLines()
+STAND_INS = StatusLineFormatter()
 REFERENCE = re.compile(r"The content of (\S+) is identical to (.+) \(checksum: sha256:(\w+)\)\.")
 NOTE = re.compile(r"\[superseded\] (\S+) \(checksum: sha256:\w+\): the newer copy is (.+)\.")
 MANY = settings(max_examples=max(60, settings().max_examples))
@@ -92,7 +92,7 @@ def test_a_request_is_a_prefix_of_the_next_one_unless_an_overlay_stands_between(
 def test_a_view_that_grows_with_its_log_is_the_one_that_is_projected_at_once(
     entries: tuple[AnyEntry, ...], additions: list[int]
 ) -> None:
-    grown, known = GrowingView(STAND_INS), 0
+    grown, known = IncrementalView(STAND_INS), 0
 
     for added in (*additions, len(entries)):
         known = min(known + added, len(entries))
@@ -196,8 +196,8 @@ def test_a_view_begins_with_the_user_and_has_no_blank_text(entries: tuple[AnyEnt
 def test_origins_name_each_turn_that_was_not_reverted_once_and_in_order(entries: tuple[AnyEntry, ...]) -> None:
     gone = undone(entries)
     standing = {turn.number for turn in divide(entries).turns if turn.id not in gone}
-    kept = [turn.origin.number for turn in view(entries).turns if isinstance(turn.origin, Kept)]
-    runs = [turn.origin for turn in view(entries).turns if isinstance(turn.origin, Summarised)]
+    kept = [turn.origin.number for turn in view(entries).turns if isinstance(turn.origin, TurnOrigin)]
+    runs = [turn.origin for turn in view(entries).turns if isinstance(turn.origin, SummaryOrigin)]
 
     covered = {number for run in runs for number in range(run.from_turn, run.to_turn + 1)}
     assert kept == sorted(set(kept))

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 import streams
 from anthropic_oracle import assert_accepted
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.config.model import LlmConfig
 from jp.conversation.entries import (
     AnyEntry,
@@ -74,7 +74,9 @@ def settings_with(cache: str) -> RequestSettings:
 
 
 def blocks_of(entries: tuple[AnyEntry, ...], *, continuing: bool, cache: str = "short") -> list[bytes]:
-    thread = build_thread(entries, settings_with(cache), loader=Blobs(), stand_ins=FactLines(), continuing=continuing)
+    thread = build_thread(
+        entries, settings_with(cache), loader=Blobs(), status_formatter=StatusLineFormatter(), continuing=continuing
+    )
     sections = ADAPTER.render(thread).sections
     return [*sections.tools, *sections.system, *(block for message in sections.messages for block in message)]
 
@@ -102,7 +104,9 @@ def test_cache_markers_are_no_part_of_what_is_compared(story: streams.Story, cac
 def test_whatever_a_log_holds_the_next_request_is_one_that_the_provider_has_types_for(
     entries: tuple[AnyEntry, ...],
 ) -> None:
-    thread = build_thread((*entries, *NEXT), settings_with("short"), loader=Blobs(), stand_ins=FactLines())
+    thread = build_thread(
+        (*entries, *NEXT), settings_with("short"), loader=Blobs(), status_formatter=StatusLineFormatter()
+    )
 
     assert_accepted(ADAPTER.render(thread).body)
 
@@ -113,7 +117,11 @@ def test_the_digests_of_a_log_say_what_was_kept_of_the_request_before(story: str
     for request in story.requests:
         entries = story.entries[: request.position]
         thread = build_thread(
-            entries, settings_with("short"), loader=Blobs(), stand_ins=FactLines(), continuing=request.continuing
+            entries,
+            settings_with("short"),
+            loader=Blobs(),
+            status_formatter=StatusLineFormatter(),
+            continuing=request.continuing,
         )
         sections = ADAPTER.render(thread).sections
         digests: Digests = digests_of(sections, known)
@@ -126,7 +134,9 @@ def test_the_digests_of_a_log_say_what_was_kept_of_the_request_before(story: str
 def test_only_what_the_view_shows_is_read_from_the_blob_store(entries: tuple[AnyEntry, ...]) -> None:
     blobs = Blobs()
 
-    thread = build_thread((*entries, *NEXT), settings_with("short"), loader=blobs, stand_ins=FactLines())
+    thread = build_thread(
+        (*entries, *NEXT), settings_with("short"), loader=blobs, status_formatter=StatusLineFormatter()
+    )
 
     shown = str(ADAPTER.render(thread).body)
     assert all(TEXTS[sha256] in shown or repr(TEXTS[sha256])[1:-1] in shown for sha256 in blobs.read & TEXTS.keys())
@@ -140,7 +150,9 @@ def test_what_was_rejected_is_sent_as_text_and_the_request_is_one_that_the_provi
     chosen = data.draw(st.sets(st.sampled_from(thoughts))) if thoughts else set[str]()
     end = CycleEnd(id="rejection", attempt=1, finish="error", rejected=tuple(sorted(chosen)))
 
-    thread = build_thread((*entries, *NEXT, end), settings_with("short"), loader=Blobs(), stand_ins=FactLines())
+    thread = build_thread(
+        (*entries, *NEXT, end), settings_with("short"), loader=Blobs(), status_formatter=StatusLineFormatter()
+    )
 
     reasoning = [event for event in thread.events if isinstance(event, AssistantReasoning)]
     assert [event.origin for event in reasoning if event.origin in chosen and event.metadata is not None] == []
@@ -177,18 +189,24 @@ def sent(adapter: Adapter, threads: ThreadBuilder, entries: Sequence[AnyEntry], 
 def test_requests_of_a_log_that_grows_are_those_of_a_new_process(
     kind: str, entries: tuple[AnyEntry, ...], additions: list[int]
 ) -> None:
-    adapter, threads, known = create_adapter(LlmConfig(), kind, kind=kind), ThreadBuilder(Blobs(), FactLines()), 0
+    adapter, threads, known = (
+        create_adapter(LlmConfig(), kind, kind=kind),
+        ThreadBuilder(Blobs(), StatusLineFormatter()),
+        0,
+    )
 
     for added in (*additions, len(entries)):
         known = min(known + added, len(entries))
         part = entries[:known]
         new = create_adapter(LlmConfig(), kind, kind=kind)
-        assert sent(adapter, threads, part, added) == sent(new, ThreadBuilder(Blobs(), FactLines()), part, added)
+        assert sent(adapter, threads, part, added) == sent(
+            new, ThreadBuilder(Blobs(), StatusLineFormatter()), part, added
+        )
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MODELS if kind != "ollama"])
 def test_a_cycle_renders_what_it_adds(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    adapter, threads = create_adapter(LlmConfig(), kind, kind=kind), ThreadBuilder(Blobs(), FactLines())
+    adapter, threads = create_adapter(LlmConfig(), kind, kind=kind), ThreadBuilder(Blobs(), StatusLineFormatter())
     entries: list[AnyEntry] = [TurnStart(id="t"), ChatRequest(id="q", content="Go.")]
     counts: list[int] = []
 
@@ -225,8 +243,8 @@ def test_marks_near_the_end_and_on_an_early_attachment_are_those_of_the_whole_re
                 entries += [call, end, ToolCallResponse(request=call.id, content=(TextBlock(text="ok"),))]
         for kind, module in (("anthropic", "anthropic"), ("openrouter", "chat")):
             adapter = create_adapter(LlmConfig(), kind, kind=kind)
-            near = sent(adapter, ThreadBuilder(Blobs(), FactLines()), entries, 2)
+            near = sent(adapter, ThreadBuilder(Blobs(), StatusLineFormatter()), entries, 2)
             with monkeypatch.context() as patch:
                 patch.setattr(f"jp.provider.{module}.request.count_markable", count_all)
                 adapter = create_adapter(LlmConfig(), kind, kind=kind)
-                assert near == sent(adapter, ThreadBuilder(Blobs(), FactLines()), entries, 2)
+                assert near == sent(adapter, ThreadBuilder(Blobs(), StatusLineFormatter()), entries, 2)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvider, Step
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import forked_stream
 from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Revert, TurnStart, decode, encode
 from jp.conversation.forking import TurnRange
@@ -95,7 +95,7 @@ class Conversation:
             renderer=Screen(),
             tools=tools,
             clock=FakeClock(),
-            stand_ins=FactLines(),
+            status_formatter=StatusLineFormatter(),
         )
         turn = TurnLoop(ports, settings, limits=Limits(max_cycles=5), retry=RetryPolicy(max_retries=2))
         anyio.run(turn.run, ChatRequest(content=f"question {number}"))
@@ -130,7 +130,7 @@ def rebuilt(entries: Sequence[AnyEntry]) -> list[tuple[int, WireRequest]]:
     provider = ScriptedProvider()
     requests: list[tuple[int, WireRequest]] = []
     for sent in sent_requests(read):
-        request = provider.render(thread_of(sent, read, loader=InlineLoader(), stand_ins=FactLines()))
+        request = provider.render(thread_of(sent, read, loader=InlineLoader(), status_formatter=StatusLineFormatter()))
         assert digests_of(request.sections, ()) == sent.digests
         requests.append((sent.turn, request))
     return requests

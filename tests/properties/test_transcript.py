@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.projection import Projection, project
 from jp.compaction.transcript import ViewTranscript, transcript_of, whole_transcript
 from jp.conversation.entries import AnyEntry, Compaction
@@ -13,7 +13,7 @@ from streams import Story, any_streams, stories, streams
 from transcript_validator import complaints
 
 Entries = tuple[AnyEntry, ...]
-STAND_INS = FactLines()
+STAND_INS = StatusLineFormatter()
 
 
 def adapted(entries: Entries) -> tuple[Projection, ViewTranscript]:

@@ -20,7 +20,7 @@ import chat_oracle
 import google_oracle
 import ollama_oracle
 import openai_oracle
-from jp.compaction.fact_lines import FactLines, tool_policy
+from jp.compaction.fact_lines import StatusLineFormatter, tool_policy
 from jp.config.entries import OpenrouterConfig
 from jp.config.model import ToolCallMode
 from jp.conversation.entries import (
@@ -150,7 +150,9 @@ def numbered(metadata: JsonObject | None, number: int) -> JsonObject:
 def request(vendor: str, scenario: str) -> WireRequest:
     settings = RequestSettings(provider=vendor, model=VENDORS[vendor].model, renderer=1)
     entries = log(*stream(vendor), *SCENARIOS[scenario])
-    return VENDORS[vendor].render(build_thread(entries, settings, loader=InlineLoader(), stand_ins=FactLines()))
+    return VENDORS[vendor].render(
+        build_thread(entries, settings, loader=InlineLoader(), status_formatter=StatusLineFormatter())
+    )
 
 
 MARKS = re.compile(

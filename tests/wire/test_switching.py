@@ -19,7 +19,7 @@ import google_oracle
 import ollama_oracle
 import openai_oracle
 from doubles import MemoryRecorder, Screen
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, ToolCallRequest, TurnStart
 from jp.conversation.thread import Parameters, ToolDefinition
 from jp.provider.base import Provider
@@ -92,7 +92,7 @@ def rendered(
         tools=(SEARCH,),
         parameters=Parameters(**parameters),
     )
-    thread = build_thread(more, settings, loader=InlineLoader(), stand_ins=StatusLines())
+    thread = build_thread(more, settings, loader=InlineLoader(), status_formatter=PlainStatusFormatter())
     return provider.render(thread).body
 
 

@@ -22,7 +22,7 @@ from jp.app.conversations import read_conversation
 from jp.app.estimates import known_error
 from jp.app.models import details_of, pricing
 from jp.app.options import Options
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.large_items import LargeItem, Savings, large_items, savings_of
 from jp.compaction.projection import project
 from jp.compaction.transcript import transcript_of
@@ -199,11 +199,11 @@ def context_report_of(
     Raises:
         StorageError: a system prompt or definitions of tools cannot be read.
     """
-    stand_ins = FactLines()
-    transcript = transcript_of(project(entries, stand_ins), entries)
+    status_formatter = StatusLineFormatter()
+    transcript = transcript_of(project(entries, status_formatter), entries)
     parts = tuple(parts_of(settings, known.prompt, known.on_servers))
     items = tuple(items_of(transcript.messages))
-    last = last_cycle(entries, transcript.messages, loader, stand_ins)
+    last = last_cycle(entries, transcript.messages, loader, status_formatter)
     found = break_down(
         parts,
         items,
@@ -392,7 +392,7 @@ def usage_report_of(entries: Sequence[AnyEntry], config: AppConfig, *, parent: P
         summaries=summaries,
         parent=None if parent is None else str(parent.conversation),
         cache=_cache(turns, config),
-        savings=savings_of(entries, FactLines(), recall=RECALL),
+        savings=savings_of(entries, StatusLineFormatter(), recall=RECALL),
         withheld=_withheld(turns),
         input_changes=tuple(_input_changes(turns)),
     )

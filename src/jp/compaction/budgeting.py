@@ -14,8 +14,8 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
-from jp.compaction.overlays import UNCOVERED_CYCLES, KeepTurns, Range, RangeWish, resolve
-from jp.compaction.planning import Plan, Planner, PolicyWish
+from jp.compaction.overlays import UNCOVERED_CYCLES, KeepTurns, Range, RangeRequest, resolve
+from jp.compaction.planning import Plan, Planner, PolicyRequest
 from jp.compaction.transcript import ViewTranscript
 from jp.context.budget import Candidate, Item, ItemKind, items_of, least_loss
 from jp.context.estimate import estimate_tokens
@@ -76,7 +76,7 @@ class Budgeting:
     """
 
     def __init__(
-        self, planner: Planner, wish: PolicyWish, bounds: RangeWish, tokens: int, *, is_firm: bool = False
+        self, planner: Planner, wish: PolicyRequest, bounds: RangeRequest, tokens: int, *, is_firm: bool = False
     ) -> None:
         self._planner = planner
         self._wish = wish

@@ -112,22 +112,22 @@ NO_NONCE = "0" * 16
 """For a log without one: the original's as long as nothing was added, which is shown but not sent."""
 
 
-class FactLines:
+class StatusLineFormatter:
     """Of a response how it ended and its handle, in a digest with what is known of it; of a request its short values.
 
     What was said of a log is not worked out again while the log only grows.
     """
 
     def __init__(self) -> None:
-        self._newest = FactLinesOf()
+        self._newest = LogStatusLines()
 
-    def of(self, entries: Sequence[AnyEntry]) -> FactLinesOf:
+    def of(self, entries: Sequence[AnyEntry]) -> LogStatusLines:
         """Return the status lines for a view of `entries`."""
         self._newest = self._newest.grown(entries)
         return self._newest
 
 
-class FactLinesOf:
+class LogStatusLines:
     """The stand-ins of one log. What they need of it is looked for when something is stripped."""
 
     def __init__(self, entries: Sequence[AnyEntry] = ()) -> None:
@@ -135,7 +135,7 @@ class FactLinesOf:
         self._arguments: dict[int, tuple[ToolCallRequest, JsonObject | str]] = {}
         self._lines: dict[tuple[int, bool], tuple[ToolCallResponse, ToolCallRequest, Facts | None, str | None]] = {}
 
-    def grown(self, entries: Sequence[AnyEntry]) -> FactLinesOf:
+    def grown(self, entries: Sequence[AnyEntry]) -> LogStatusLines:
         """Return the status lines of `entries`, reusing what is known if they only add to the earlier ones.
 
         Overlays at the end do not change the status lines of the entries before them.
@@ -147,10 +147,10 @@ class FactLinesOf:
         if known and len(known) <= end and all(map(is_, known, entries)):
             if len(known) == end:
                 return self
-            found = FactLinesOf(entries[:end])
+            found = LogStatusLines(entries[:end])
             found._arguments, found._lines = self._arguments, self._lines
             return found
-        return FactLinesOf(entries[:end])
+        return LogStatusLines(entries[:end])
 
     def arguments(self, call: ToolCallRequest) -> JsonObject | str:
         """Return the arguments with their long strings cut."""
@@ -234,7 +234,7 @@ class FactLinesOf:
     def _cutter(self) -> Cutter:
         from jp.context.markers import Cutter
 
-        return Cutter(nonce_of(self._entries), StandingArtifacts(self._handles))
+        return Cutter(nonce_of(self._entries), KnownArtifacts(self._handles))
 
 
 def _members(holder: Any) -> list[tuple[Any, Any]]:
@@ -251,7 +251,7 @@ def nonce_of(entries: Sequence[AnyEntry]) -> str:
     return found if _NONCE.fullmatch(found) else NO_NONCE
 
 
-class StandingArtifacts:
+class KnownArtifacts:
     """Originals that need not be kept: they are in the log. See `jp.context.markers.Artifacts`."""
 
     def __init__(self, handles: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from jp.compaction.log_contents import Leaf, contents_in, handles_of
 from jp.compaction.projection import Settlement, settlement_of
-from jp.compaction.status_lines import StandIns
+from jp.compaction.status_lines import StatusFormatter
 from jp.compaction.transcript import Record, ViewTranscript
 from jp.context.budget import Item, ItemKind, items_of, largest_items
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, Revert, ToolCallRequest
@@ -187,7 +187,7 @@ class Savings(msgspec.Struct, frozen=True, kw_only=True):
     requests: int = 0
 
 
-def savings_of(entries: Sequence[AnyEntry], stand_ins: StandIns, *, recall: str) -> Savings:
+def savings_of(entries: Sequence[AnyEntry], status_formatter: StatusFormatter, *, recall: str) -> Savings:
     """Return the savings of a stream; `recall` is the name of the tool with which a model recalls content."""
     positions = {entry.id: position for position, entry in enumerate(entries)}
     overlays = [number for number, entry in enumerate(entries) if isinstance(entry, (Compaction, Revert))]
@@ -196,7 +196,7 @@ def savings_of(entries: Sequence[AnyEntry], stand_ins: StandIns, *, recall: str)
         sendings = [number for number in range(start, end) if isinstance(entries[number], CycleEnd)]
         if not sendings and end < len(entries):
             continue
-        found = list(_saved_in(settlement_of(entries[:end], stand_ins), recall))
+        found = list(_saved_in(settlement_of(entries[:end], status_formatter), recall))
         found.sort(key=lambda one: positions.get(one[0], 0))
         until = [positions.get(origin, 0) for origin, _ in found]
         sums = list(accumulate((saved for _, saved in found), initial=Saved()))

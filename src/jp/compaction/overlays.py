@@ -64,7 +64,7 @@ class KeepTokens(msgspec.Struct, frozen=True):
 Keep = KeepTurns | KeepFor | KeepTokens
 
 
-class RangeWish(msgspec.Struct, frozen=True, kw_only=True):
+class RangeRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The requested range of a compaction: from `start` to `end`, inclusive, without what is kept at either end.
 
     A missing bound is the first or last turn of the conversation.
@@ -103,7 +103,7 @@ class Range(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     to_cycle: int | None = None
 
 
-def resolve(wish: RangeWish, shape: StreamShape, policy: Policy, *, now: float) -> Range | None:
+def resolve(wish: RangeRequest, shape: StreamShape, policy: Policy, *, now: float) -> Range | None:
     """Return the turns that `wish` names for a policy, None if there are none. `now` is in seconds since 1970.
 
     Bounds after the last turn are moved to it.
@@ -299,7 +299,7 @@ def _cycles_begun(placement: Placement, cycles_at: CyclesAt) -> int:
     return bisect_left(cycles_at(placement.turn), placement.events, key=lambda cycle: cycle.start)
 
 
-class Half(msgspec.Struct, frozen=True, kw_only=True):
+class StripRule(msgspec.Struct, frozen=True, kw_only=True):
     """Rule for the arguments, or for the results, of tool calls, and the tools that are exempt by hint (RFD D17).
 
     With `digest`, results are replaced by digests: it has the facts of those recorded without evidence, by id. `kept`
@@ -316,15 +316,15 @@ class Half(msgspec.Struct, frozen=True, kw_only=True):
         return self.strip and identity not in self.kept and self.wishes.get(tool, True)
 
 
-KEEP = Half()
+KEEP = StripRule()
 
 
 class ToolPolicies(msgspec.Struct, frozen=True, kw_only=True):
     """Policies for tool calls. `omit` hides calls and their responses, whatever a tool's hint is."""
 
     omit: bool = False
-    requests: Half = KEEP
-    responses: Half = KEEP
+    requests: StripRule = KEEP
+    responses: StripRule = KEEP
 
 
 class Policies(msgspec.Struct, frozen=True, kw_only=True):
@@ -389,18 +389,18 @@ def _tool_policies(compaction: Compaction, tools: ToolCallPolicy) -> ToolPolicie
         for tool, override in compaction.tool_overrides.items()
         if override.request is not None
     }
-    requests = Half(strip=tools.request, wishes=wishes, kept=frozenset(compaction.kept))
+    requests = StripRule(strip=tools.request, wishes=wishes, kept=frozenset(compaction.kept))
     return ToolPolicies(requests=requests, responses=_responses(compaction, tools))
 
 
-def _responses(compaction: Compaction, tools: ToolCallPolicy) -> Half:
+def _responses(compaction: Compaction, tools: ToolCallPolicy) -> StripRule:
     wishes = {
         tool: override.response == "strip"
         for tool, override in compaction.tool_overrides.items()
         if override.response is not None
     }
     digest = compaction.facts if tools.policy == "digest" else None
-    return Half(strip=tools.response, wishes=wishes, digest=digest, kept=frozenset(compaction.kept))
+    return StripRule(strip=tools.response, wishes=wishes, digest=digest, kept=frozenset(compaction.kept))
 
 
 class ForkedStream(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from jp.compaction.overlays import (
     UNCOVERED_CYCLES,
     Policy,
     Range,
-    RangeWish,
+    RangeRequest,
     StreamShape,
     TurnFacts,
     resolve,
@@ -29,7 +29,7 @@ from jp.compaction.overlays import (
     union_with_summaries,
 )
 from jp.compaction.projection import project
-from jp.compaction.status_lines import StandIns, content_size
+from jp.compaction.status_lines import StatusFormatter, content_size
 from jp.compaction.transcript import ViewTranscript, transcript_of
 from jp.config.entries import ToolConfig
 from jp.config.model import ProfileConfig
@@ -57,7 +57,7 @@ _REMEMBERED = 4
 """Number of the newest views that are cached: planning looks at the same ones again."""
 
 
-class PolicyWish(msgspec.Struct, frozen=True, kw_only=True):
+class PolicyRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The requested policy for each type of content; types that are not named are unchanged."""
 
     reasoning: bool = False
@@ -102,9 +102,9 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
         return self.before - self.after
 
 
-def wish_of(profile: ProfileConfig) -> PolicyWish:
+def requested_policies(profile: ProfileConfig) -> PolicyRequest:
     """Return the policies that a profile requests."""
-    return PolicyWish(
+    return PolicyRequest(
         reasoning=profile.reasoning is not None,
         tools=None if profile.tool_calls is None else tool_policy(profile.tool_calls),
         resources=profile.resources is not None,
@@ -128,7 +128,7 @@ class Planner:
     def __init__(
         self,
         entries: Sequence[AnyEntry],
-        stand_ins: StandIns,
+        status_formatter: StatusFormatter,
         tools: Mapping[str, ToolConfig],
         *,
         now: float,
@@ -139,13 +139,13 @@ class Planner:
         self._tools = tools
         self._load = load
         self._source: Source = source
-        self._stand_ins = stand_ins
+        self._status_formatter = status_formatter
         self._observed: dict[str, Facts] | None = None  # by the id of a response
         self._views: tuple[tuple[tuple[Compaction, ...], ViewTranscript], ...] = ()
         self.now = now
         self._division = divide(entries)
         self._undone = undone(entries)
-        self._transcript = _transcript(entries, stand_ins)
+        self._transcript = _transcript(entries, status_formatter)
         self.items = tuple(items_of(self._transcript.messages))
         self.tokens = sum(item.tokens for item in self.items)
         self._placements = [
@@ -154,7 +154,7 @@ class Planner:
         self._numbers = {turn.id: turn.number for turn in self._division.turns if turn.id}
         self.shape = self._shape()
 
-    def plan(self, wish: PolicyWish, bounds: RangeWish) -> Plan:
+    def plan(self, wish: PolicyRequest, bounds: RangeRequest) -> Plan:
         """Return the overlays for `wish` within `bounds`.
 
         Overlays that would not shrink the whole view are dropped. Turns that are to be summarized get no other policy.
@@ -168,7 +168,7 @@ class Planner:
         drafts = (self.overlay(found, policies, wish) for found, policies in ranges.items())
         return Plan(overlays=self.shrinking(drafts), summary=summary)
 
-    def with_inside(self, overlays: Sequence[Compaction], wish: PolicyWish) -> tuple[Compaction, ...]:
+    def with_inside(self, overlays: Sequence[Compaction], wish: PolicyRequest) -> tuple[Compaction, ...]:
         """Return `overlays`, and one that strips old results of the last, unfinished turn if that frees more.
 
         Its requests and its reasoning stay: providers check what they signed.
@@ -211,17 +211,17 @@ class Planner:
             largest=tuple(largest_freed(before, after, self.entries)) if overlays else (),
         )
 
-    def is_told(self, found: Range) -> bool:
+    def is_summarized(self, found: Range) -> bool:
         """Return whether a summary already covers exactly the turns of `found`, all of them as they are now."""
         turns = self._division.turns[found.first : found.last + 1]
         end = (found.last, len(turns[-1].entries))
-        is_told = False
+        is_summarized = False
         for placement in self._placements:
             first, last = _covered(placement, self._numbers)
             if _has_summary(placement) and first <= found.last and last >= found.first:
                 saw_all = (placement.turn, placement.events) >= end
-                is_told = saw_all and (first, last) == (found.first, found.last)
-        return is_told and not any(turn.id in self._undone for turn in turns)
+                is_summarized = saw_all and (first, last) == (found.first, found.last)
+        return is_summarized and not any(turn.id in self._undone for turn in turns)
 
     def bare(self, found: Range) -> Compaction:
         """Return an overlay over `found` without any policy."""
@@ -243,7 +243,7 @@ class Planner:
         for known, view in self._views:
             if known == wanted:
                 return view
-        found = _transcript((*self.entries, *wanted), self._stand_ins)
+        found = _transcript((*self.entries, *wanted), self._status_formatter)
         self._views = ((wanted, found), *self._views[: _REMEMBERED - 1])
         return found
 
@@ -251,7 +251,7 @@ class Planner:
         """Return the tokens of the view with `overlays` at its end, estimated."""
         return estimate_messages(self.view(overlays).messages) if overlays else self.tokens
 
-    def overlay(self, found: Range, policies: Sequence[Policy], wish: PolicyWish) -> Compaction:
+    def overlay(self, found: Range, policies: Sequence[Policy], wish: PolicyRequest) -> Compaction:
         """Return an overlay over `found` with what `wish` says of these types."""
         tools = wish.tools if "tools" in policies else None
         is_kept = tools is not None and tools.policy != "omit"
@@ -289,7 +289,7 @@ class Planner:
                 kept, tokens = (*kept, draft), after
         return kept
 
-    def summary_range(self, bounds: RangeWish) -> Range | None:
+    def summary_range(self, bounds: RangeRequest) -> Range | None:
         """Return the turns that a summary would cover."""
         found = resolve(bounds, self.shape, "summary", now=self.now)
         if found is None:
@@ -350,8 +350,8 @@ def _observed(response: ToolCallResponse, text: str) -> Facts:
     return replace(recorded, exit_code=exit_code, evidence=found.lines or None)
 
 
-def _transcript(entries: Sequence[AnyEntry], stand_ins: StandIns) -> ViewTranscript:
-    return transcript_of(project(entries, stand_ins), entries)
+def _transcript(entries: Sequence[AnyEntry], status_formatter: StatusFormatter) -> ViewTranscript:
+    return transcript_of(project(entries, status_formatter), entries)
 
 
 def _common(before: ViewTranscript, after: ViewTranscript) -> int:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from jp.compaction.overlays import Coverage, Policies, Winners, coverages
 from jp.compaction.references import CopyReader, Delivery, Note, Place, Span, deliveries_in, settle, superseded_notes
 from jp.compaction.status_lines import (
-    StandIns,
+    StatusFormatter,
     attachment_place,
     result_place,
     summary_heading,
@@ -35,13 +35,13 @@ VERSION = 3
 """Version of the projection. It changes whenever the same log, compacted or not, would give another view."""
 
 
-class Kept(msgspec.Struct, frozen=True, tag=True):
+class TurnOrigin(msgspec.Struct, frozen=True, tag=True):
     """A turn of the stream, under its number in the stream."""
 
     number: int
 
 
-class Summarised(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+class SummaryOrigin(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A summary that replaces turns `from_turn` to `to_turn` (0-based, inclusive).
 
     They are an unbroken run of the turns that it covers. `compaction` is the id of its overlay.
@@ -52,7 +52,7 @@ class Summarised(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     compaction: str
 
 
-Origin = Kept | Summarised
+Origin = TurnOrigin | SummaryOrigin
 
 
 class ProjectedTurn(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +121,7 @@ class _Draft:
     def keep(self, turn: int) -> None:
         """Begin the events of `turn`."""
         self.end_run()
-        origin = Kept(turn)
+        origin = TurnOrigin(turn)
         if not self.origins or self.origins[-1][0] != origin:
             self.origins.append((origin, len(self.events)))
 
@@ -131,7 +131,7 @@ class _Draft:
             return
         (coverage, first, last), self._summary = self._summary, None
         identity = coverage.compaction.id
-        origin = Summarised(from_turn=first, to_turn=last, compaction=identity)
+        origin = SummaryOrigin(from_turn=first, to_turn=last, compaction=identity)
         self.origins.append((origin, len(self.events)))
         heading = summary_heading(first, last)
         self.events += (
@@ -166,32 +166,32 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     superseded: frozenset[tuple[int, int]]
 
 
-def settlement_of(entries: Sequence[AnyEntry], stand_ins: StandIns) -> Settlement:
+def settlement_of(entries: Sequence[AnyEntry], status_formatter: StatusFormatter) -> Settlement:
     """Return the events of a stream's view before and after references are resolved. See `project`."""
-    return _View(entries, stand_ins).settlement()
+    return _View(entries, status_formatter).settlement()
 
 
-def project(entries: Sequence[AnyEntry], stand_ins: StandIns, *, continuing: bool = False) -> Projection:
+def project(entries: Sequence[AnyEntry], status_formatter: StatusFormatter, *, continuing: bool = False) -> Projection:
     """Return the view of a stream with its compactions applied.
 
     Contents stay as the log stores them. `continuing`: the last turn is about to be asked again, so a message that was
     cut at its end is followed by the request to continue it, as it will be once the answer is in the log, and an answer
     without a required call is followed by the request for one.
     """
-    return _View(entries, stand_ins).projection(continuing=continuing)
+    return _View(entries, status_formatter).projection(continuing=continuing)
 
 
-class GrowingView:
+class IncrementalView:
     """The view of one log, projected again and again while the log grows."""
 
-    def __init__(self, stand_ins: StandIns) -> None:
-        self._stand_ins = stand_ins
+    def __init__(self, status_formatter: StatusFormatter) -> None:
+        self._status_formatter = status_formatter
         self._view: _View | None = None
 
     def project(self, entries: Sequence[AnyEntry], *, continuing: bool = False) -> Projection:
         """Return what `project` returns. Entries that were projected before must be the same objects."""
         if self._view is None or not self._view.grow(entries):
-            self._view = _View(entries, self._stand_ins)
+            self._view = _View(entries, self._status_formatter)
         return self._view.projection(continuing=continuing)
 
 
@@ -207,12 +207,12 @@ class _Step(NamedTuple):
 class _View:
     """The view of a log: a final part, and its last step, which can still grow."""
 
-    def __init__(self, entries: Sequence[AnyEntry], stand_ins: StandIns) -> None:
+    def __init__(self, entries: Sequence[AnyEntry], status_formatter: StatusFormatter) -> None:
         division = divide(entries)
         self._entries = list(entries)
         self._undone = undone(entries)
         self._rejected = rejected_in(entries)
-        self._lines = stand_ins.of(entries)
+        self._lines = status_formatter.of(entries)
         self._responses = Responses(division.responses)
         self._named = {turn.id for turn in division.turns}
         for placement in division.placements:
@@ -389,9 +389,9 @@ class VisibleCopy(msgspec.Struct, frozen=True, kw_only=True):
     place: str
 
 
-def newest_copy(uri: str, entries: Sequence[AnyEntry], stand_ins: StandIns) -> VisibleCopy | None:
+def newest_copy(uri: str, entries: Sequence[AnyEntry], status_formatter: StatusFormatter) -> VisibleCopy | None:
     """Return the newest copy of `uri` in the view of `entries`; references to an older one do not count."""
-    for event in reversed(project(entries, stand_ins).events):
+    for event in reversed(project(entries, status_formatter).events):
         copies = [copy for copy in _copies_in(event) if copy.resource.uri == uri]
         if copies:
             return copies[-1]

@@ -163,7 +163,7 @@ def _roots(group: Sequence[Delivery]) -> list[int]:
 Place = tuple[int, int]
 """The place of a snapshot in a view: the position of its event, and its block."""
 
-Shown = Note | Resource
+Replacement = Note | Resource
 """A replacement for a snapshot: a text, or the snapshot in another form."""
 
 
@@ -183,7 +183,7 @@ class CopyReader:
         found._readable = ChainMap({}, self._readable)
         return found
 
-    def take(self, delivery: Delivery) -> Shown:
+    def take(self, delivery: Delivery) -> Replacement:
         """Return the form that a snapshot needs at this place."""
         resource = delivery.resource
         base = resource.formatted_against
@@ -231,7 +231,7 @@ def settle(
         reader: Has read the events before `start`.
     """
     result = list(events[start:])
-    changed: dict[int, tuple[Delivery, dict[int, Shown]]] = {}
+    changed: dict[int, tuple[Delivery, dict[int, Replacement]]] = {}
     for delivery in deliveries:
         shown = notes.get(delivery.at) or reader.take(delivery)
         if shown is not delivery.resource:
@@ -241,7 +241,7 @@ def settle(
     return result
 
 
-def _changed(event: UserResource | ToolResult, blocks: Mapping[int, Shown]) -> ViewEvent:
+def _changed(event: UserResource | ToolResult, blocks: Mapping[int, Replacement]) -> ViewEvent:
     match event:
         case UserResource():
             return _changed_resource(event, blocks[0])
@@ -254,13 +254,13 @@ def _changed(event: UserResource | ToolResult, blocks: Mapping[int, Shown]) -> V
             assert_never(event)
 
 
-def _block(shown: Shown) -> Block:
+def _block(shown: Replacement) -> Block:
     if isinstance(shown, Resource):
         return ResourceBlock(resource=shown)
     return TextBlock(text=shown.text) if shown.named is None else ReferenceBlock(text=shown.text, named=shown.named)
 
 
-def _changed_resource(event: UserResource, shown: Shown) -> ViewEvent:
+def _changed_resource(event: UserResource, shown: Replacement) -> ViewEvent:
     if isinstance(shown, Resource):
         return replace(event, resource=shown)
     return UserText(text=shown.text, turn=event.turn, origin=event.origin, synthetic=True, named=shown.named)

@@ -122,7 +122,7 @@ def superseded(uri: str, sha256: str, place: str) -> str:
     return f"[superseded] {uri} (checksum: sha256:{sha256[:HANDLE_DIGITS]}): the newer copy is {place}."
 
 
-class CallStandIns(Protocol):
+class CallStatusFormatter(Protocol):
     """Formats the stripped parts of the tool calls of one log. Pure, and never longer than what it replaces."""
 
     def arguments(self, call: ToolCallRequest) -> JsonObject | str:
@@ -138,18 +138,18 @@ class CallStandIns(Protocol):
         ...
 
 
-class StandIns(Protocol):
+class StatusFormatter(Protocol):
     """Formats stripped content. Status lines of what is in a log already stay the same when it grows."""
 
-    def of(self, entries: Sequence[AnyEntry]) -> CallStandIns:
+    def of(self, entries: Sequence[AnyEntry]) -> CallStatusFormatter:
         """Return the formatter for a view of `entries`."""
         ...
 
 
-class StatusLines:
+class PlainStatusFormatter:
     """The plain stand-ins, of any log: no arguments, and `[compacted] <tool>: success` or `error`."""
 
-    def of(self, entries: Sequence[AnyEntry]) -> StatusLines:
+    def of(self, entries: Sequence[AnyEntry]) -> PlainStatusFormatter:
         """Return the same for all."""
         return self
 
@@ -166,22 +166,24 @@ class StatusLines:
         return self.response(call, response)
 
 
-def stripped_arguments(call: ToolCallRequest, stand_ins: CallStandIns) -> JsonObject | str | None:
+def stripped_arguments(call: ToolCallRequest, status_formatter: CallStatusFormatter) -> JsonObject | str | None:
     """Return the replacement for the arguments of `call`; None if it would not be shorter, as JSON."""
-    left = stand_ins.arguments(call)
+    left = status_formatter.arguments(call)
     return left if _json_size(left) < _json_size(call.arguments) else None
 
 
-def stripped_content(call: ToolCallRequest, response: ToolCallResponse, stand_ins: CallStandIns) -> tuple[Block, ...]:
+def stripped_content(
+    call: ToolCallRequest, response: ToolCallResponse, status_formatter: CallStatusFormatter
+) -> tuple[Block, ...]:
     """Return the replacement for the content of `response`, or the content itself if that would not be shorter."""
-    return _shorter(stand_ins.response(call, response), response)
+    return _shorter(status_formatter.response(call, response), response)
 
 
 def digested_content(
-    call: ToolCallRequest, response: ToolCallResponse, stand_ins: CallStandIns, facts: Facts | None
+    call: ToolCallRequest, response: ToolCallResponse, status_formatter: CallStatusFormatter, facts: Facts | None
 ) -> tuple[Block, ...]:
     """Return the digest of `response`, or the content itself where that would not be shorter."""
-    return _shorter(stand_ins.digest(call, response, facts), response)
+    return _shorter(status_formatter.digest(call, response, facts), response)
 
 
 def _shorter(text: str | None, response: ToolCallResponse) -> tuple[Block, ...]:

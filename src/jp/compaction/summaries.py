@@ -1,8 +1,8 @@
 """Summaries of turns: what a model is asked, from the raw entries, and the overlay's text that comes of it (RFD 064).
 
-Nobody is asked here: `summarising` yields questions and is sent answers. No view and no text of an earlier summary is
-ever shown to a summarizer. Of the summaries that are superseded, requirements that the new one lost are taken over, and
-typed accounts of raw entries that are what they were: only other entries are read.
+Nobody is asked here: `summarize_turns` yields questions and is sent answers. No view and no text of an earlier summary
+is ever shown to a summarizer. Of the summaries that are superseded, requirements that the new one lost are taken over,
+and typed accounts of raw entries that are what they were: only other entries are read.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from jp.compaction.overlays import Range, turns_covered
 from jp.compaction.transcript import Record, whole_transcript
 from jp.context.evidence import exit_status, observe
 from jp.context.markers import Cutter, assign_handles, checksum_of
-from jp.context.summary_asking import Asking, Reading, Setup, SummaryRequest, Terms, ask, evidence_of
+from jp.context.summary_asking import QuestionSettings, Reading, Setup, SummaryRequest, Terms, ask, evidence_of
 from jp.context.summary_fold import (
-    Leaving,
+    ModelAccount,
+    RemovedMessages,
     SummaryState,
-    Told,
     fit_summary,
     fold_state,
     fold_summaries,
@@ -60,7 +60,7 @@ class TextLoader(Protocol):
         ...
 
 
-class Summarised(msgspec.Struct, frozen=True, kw_only=True):
+class SummaryResult(msgspec.Struct, frozen=True, kw_only=True):
     """A summary, in how many questions, and how many claims nothing bore out. `is_local`: no model told all of it."""
 
     policy: SummaryPolicy
@@ -69,7 +69,7 @@ class Summarised(msgspec.Struct, frozen=True, kw_only=True):
     is_local: bool
 
 
-Summarising = Generator[SummaryRequest, SummaryReply, Summarised | SummaryError]
+SummaryExchange = Generator[SummaryRequest, SummaryReply, SummaryResult | SummaryError]
 
 
 class LogArtifacts:
@@ -112,9 +112,15 @@ class LogArtifacts:
         return tuple(Payload(text=kept) for sha256, kept in self._kept.items() if self._handles[sha256] in text)
 
 
-def summarising(
-    entries: Sequence[AnyEntry], found: Range, *, terms: Terms, asking: Asking, load: TextLoader, wishes: str = ""
-) -> Summarising:
+def summarize_turns(
+    entries: Sequence[AnyEntry],
+    found: Range,
+    *,
+    terms: Terms,
+    asking: QuestionSettings,
+    load: TextLoader,
+    wishes: str = "",
+) -> SummaryExchange:
     """Summarize the turns of `found`: return the overlay's summary, or the reason for having none.
 
     `wishes` are the user's instructions: an account that was written with others is not reused.
@@ -133,7 +139,7 @@ def summarising(
     asked = yield from ask(leaving, Setup(terms=terms, asking=asking), reading)
     if asked.error is not None and not terms.may_fall_back:
         return asked.error
-    told = asked.told or Told(account=NOTHING_SAID, is_local=True)
+    told = asked.told or ModelAccount(account=NOTHING_SAID, is_local=True)
     state = fold_state(told, leaving.computed, artifacts)
     state = _with_requirements(state, superseded_states(entries, found), leaving)
     state = fit_summary(state, terms.limit, cutter.nonce, artifacts)
@@ -145,7 +151,7 @@ def summarising(
         kept=artifacts.named_in(text),
         chunks=() if told.is_local else (*beginning, *_chunk(entries, found, told, wishes)),
     )
-    return Summarised(policy=policy, calls=asked.calls, unsupported=told.unsupported, is_local=told.is_local)
+    return SummaryResult(policy=policy, calls=asked.calls, unsupported=told.unsupported, is_local=told.is_local)
 
 
 def messages_of(entries: Sequence[AnyEntry], found: Range, load: TextLoader | None = None) -> Transcript:
@@ -305,7 +311,7 @@ def _beginning(known: Sequence[_Known], found: Range) -> tuple[SummaryChunk, ...
     return tuple(one.chunk for one in known[:1] if one.found.first == found.first)
 
 
-def _chunk(entries: Sequence[AnyEntry], found: Range, told: Told, wishes: str) -> tuple[SummaryChunk, ...]:
+def _chunk(entries: Sequence[AnyEntry], found: Range, told: ModelAccount, wishes: str) -> tuple[SummaryChunk, ...]:
     """Return the account of all of `found`; none where its turns have no ids."""
     turns = divide(entries).turns
     first, last = turns[found.first].id, turns[found.last].id
@@ -351,7 +357,7 @@ def _state_in(state: Mapping[str, object]) -> list[SummaryState]:
         return []
 
 
-def _with_requirements(state: SummaryState, earlier: Sequence[SummaryState], leaving: Leaving) -> SummaryState:
+def _with_requirements(state: SummaryState, earlier: Sequence[SummaryState], leaving: RemovedMessages) -> SummaryState:
     """Return `state` with what the person required according to `earlier` summaries of the same turns."""
     account = state.account
     for one in reversed(earlier):

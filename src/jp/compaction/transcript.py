@@ -8,7 +8,7 @@ from typing import Literal, assert_never
 import msgspec
 
 from jp.compaction.projection import Projection, project
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.context.types import Answered, Call, Digested, Facts, Message, Meta, ReasoningBlock, StoredBlock, Transcript
 from jp.context.types import Block as MessageBlock
 from jp.context.types import TextBlock as MessageText
@@ -240,7 +240,7 @@ def transcript_of(view: Projection, entries: Iterable[AnyEntry] = ()) -> ViewTra
 def whole_transcript(entries: Sequence[AnyEntry]) -> ViewTranscript:
     """Return the messages of a stream as if it had never been compacted."""
     whole = [entry for entry in entries if not isinstance(entry, Compaction)]
-    return transcript_of(project(whole, StatusLines()), whole)
+    return transcript_of(project(whole, PlainStatusFormatter()), whole)
 
 
 def arguments_text(call: ToolCall) -> str:

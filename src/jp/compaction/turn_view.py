@@ -11,7 +11,7 @@ from jp.compaction.overlays import Policies
 from jp.compaction.status_lines import (
     AFTER_MESSAGE,
     INSIST,
-    CallStandIns,
+    CallStatusFormatter,
     continue_request,
     digested_content,
     stripped_arguments,
@@ -147,11 +147,15 @@ class TurnView:
     """
 
     def __init__(
-        self, number: int, responses: Responses, stand_ins: CallStandIns, rejected: Container[str] = frozenset()
+        self,
+        number: int,
+        responses: Responses,
+        status_formatter: CallStatusFormatter,
+        rejected: Container[str] = frozenset(),
     ) -> None:
         self.number = number
         self._responses = responses
-        self._stand_ins = stand_ins
+        self._status_formatter = status_formatter
         self._rejected = rejected
         self._prompt: UserText | None = None
         self._insistence = 0
@@ -159,7 +163,7 @@ class TurnView:
 
     def fork(self) -> TurnView:
         """Return the same view of the turn; what the fork shows next does not change this one."""
-        found = TurnView(self.number, self._responses.fork(), self._stand_ins, self._rejected)
+        found = TurnView(self.number, self._responses.fork(), self._status_formatter, self._rejected)
         found._prompt, found._insistence, found._message = self._prompt, self._insistence, self._message
         return found
 
@@ -243,7 +247,7 @@ class TurnView:
     def _call(self, call: ToolCallRequest, policies: Policies, *, bare: bool) -> ToolCall:
         left: JsonObject | str | None = None
         if policies.tools.requests.strips(call.name, call.id):
-            left = stripped_arguments(call, self._stand_ins)
+            left = stripped_arguments(call, self._status_formatter)
         return ToolCall(
             call_id=call.call_id,
             name=call.name,
@@ -259,9 +263,9 @@ class TurnView:
         responses = policies.tools.responses
         if responses.strips(call.name, response.id):
             if responses.digest is None:
-                content = stripped_content(call, response, self._stand_ins)
+                content = stripped_content(call, response, self._status_formatter)
             else:
-                content = digested_content(call, response, self._stand_ins, responses.digest.get(response.id))
+                content = digested_content(call, response, self._status_formatter, responses.digest.get(response.id))
         return ToolResult(
             call=call.id,
             call_id=call.call_id,

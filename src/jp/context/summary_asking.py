@@ -14,7 +14,7 @@ from jp.context.budget import estimate_messages
 from jp.context.estimate import estimate_tokens
 from jp.context.evidence import classified, words_in
 from jp.context.policy import UNUSABLE
-from jp.context.summary_fold import Leaving, SummaryState, Told, fold_summaries, render_summary
+from jp.context.summary_fold import ModelAccount, RemovedMessages, SummaryState, fold_summaries, render_summary
 from jp.context.summary_schema import (
     GOAL_MEANS,
     LONGEST_ITEM,
@@ -91,7 +91,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     ledger: Ledger = Ledger()
 
 
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
+class QuestionSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of the questions in one compaction.
 
     `fence` are 16 to 64 random letters and digits, new ones for each compaction. `today` is the date as the person
@@ -124,7 +124,7 @@ def room_for_record(window: int, known: Known, budget: int) -> int:
 
 
 def build_request(
-    asking: Asking,
+    asking: QuestionSettings,
     known: Known,
     text: str,
     *,
@@ -358,13 +358,13 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """All that a host brings to a compaction."""
 
     terms: Terms
-    asking: Asking
+    asking: QuestionSettings
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class AskingResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of asking, and the number of calls of a model; neither `told` nor `error` if no model was asked."""
 
-    told: Told | None = None
+    told: ModelAccount | None = None
     error: SummaryError | None = None
     calls: int = 0
 
@@ -382,8 +382,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ask(
-    leaving: Leaving, setup: Setup, reading: Reading | None = None
-) -> Generator[SummaryRequest, SummaryReply, Asked]:
+    leaving: RemovedMessages, setup: Setup, reading: Reading | None = None
+) -> Generator[SummaryRequest, SummaryReply, AskingResult]:
     """Ask for an account of what leaves; what there is no call left for is not accounted for.
 
     Args:
@@ -393,7 +393,7 @@ def ask(
     """
     terms = setup.terms
     if terms.calls < 1:
-        return Asked(error=SummaryError(kind="no_provider", detail="no model is asked for this summary"))
+        return AskingResult(error=SummaryError(kind="no_provider", detail="no model is asked for this summary"))
     if reading is None:
         reading = Reading(account=None, sections=(leaving.source,), ledger=leaving.computed.ledger)
     previous = None if reading.account is None else SummaryState(account=reading.account)
@@ -401,15 +401,15 @@ def ask(
     budget = answer_budget(estimate_messages(leaving.gone))
     room = room_for_record(terms.window, known, budget)
     if room < LEAST_ROOM:
-        return Asked(
+        return AskingResult(
             error=SummaryError(kind="no_provider", detail="the window of the model for summaries is too small")
         )
     parts = _parts(reading.sections, room, terms.calls)
     interview = _Interview(setup, known, evidence_of(leaving))
     end = yield from interview.about(parts, budget)
     if isinstance(end, SummaryError):
-        return Asked(error=end, calls=interview.calls)
-    return Asked(told=end, calls=interview.calls)
+        return AskingResult(error=end, calls=interview.calls)
+    return AskingResult(told=end, calls=interview.calls)
 
 
 def _parts(sections: Sequence[Source | StructuredSummary], room: int, calls: int) -> list[str]:
@@ -424,7 +424,7 @@ def _parts(sections: Sequence[Source | StructuredSummary], room: int, calls: int
     return texts
 
 
-def evidence_of(leaving: Leaving) -> Evidence:
+def evidence_of(leaving: RemovedMessages) -> Evidence:
     """Return everything that a model is told about the messages that are removed, before it was shortened."""
     recorded = render_summary(SummaryState(ledger=leaving.computed.ledger), "")
     pieces = leaving.source.pieces
@@ -443,12 +443,14 @@ class _Interview:
         self._evidence = evidence
         self.calls = 0
 
-    def about(self, parts: Sequence[str], budget: int) -> Generator[SummaryRequest, SummaryReply, Told | SummaryError]:
+    def about(
+        self, parts: Sequence[str], budget: int
+    ) -> Generator[SummaryRequest, SummaryReply, ModelAccount | SummaryError]:
         before = self._known.previous or SummaryState()
         account, unsupported = before.account, 0
         for number, text in enumerate(parts):
             if self.calls >= self._terms.calls:
-                return Told(account=account, unsupported=unsupported, is_local=True)
+                return ModelAccount(account=account, unsupported=unsupported, is_local=True)
             request = build_request(
                 self._asking,
                 self._known,
@@ -464,7 +466,7 @@ class _Interview:
             account = fold_summaries(account, checked.account)
             unsupported += checked.unsupported
             self._known = replace(self._known, previous=replace(before, account=account))
-        return Told(account=account, unsupported=unsupported, is_local=not parts)
+        return ModelAccount(account=account, unsupported=unsupported, is_local=not parts)
 
     def _reply(self, request: SummaryRequest) -> Generator[SummaryRequest, SummaryReply, SummaryReply]:
         """Return the answer to `request`; if it is invalid, the answer to a second request."""

@@ -222,7 +222,7 @@ class Computed(msgspec.Struct, frozen=True, kw_only=True):
     answers: tuple[str, ...] = ()
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
+class ModelAccount(msgspec.Struct, frozen=True, kw_only=True):
     """A model's account of the removed messages, folded over all parts; complete unless `is_local`."""
 
     account: StructuredSummary
@@ -237,7 +237,7 @@ def fold_summaries(older: StructuredSummary, newer: StructuredSummary) -> Struct
     return replace(newer, requirements=(*lost, *newer.requirements)) if lost else newer
 
 
-def fold_state(told: Told, computed: Computed, artifacts: Artifacts) -> SummaryState:
+def fold_state(told: ModelAccount, computed: Computed, artifacts: Artifacts) -> SummaryState:
     """Return the state of a summary; items without room are kept in `artifacts`.
 
     The model's answers stay in it if no model has accounted for everything.
@@ -452,7 +452,7 @@ WORTH_A_HANDLE = 800
 """Characters from which on a result that leaves is named with its handle."""
 
 
-class Leaving(msgspec.Struct, frozen=True, kw_only=True):
+class RemovedMessages(msgspec.Struct, frozen=True, kw_only=True):
     """Messages that leave the view: what a summarizer is shown of them (`source`), and what is known without asking."""
 
     gone: Transcript
@@ -460,7 +460,7 @@ class Leaving(msgspec.Struct, frozen=True, kw_only=True):
     computed: Computed
 
 
-def leave(gone: Transcript, cutter: Cutter) -> Leaving:
+def leave(gone: Transcript, cutter: Cutter) -> RemovedMessages:
     """Return the facts about the messages `gone`, which one summary will replace."""
     source = read_source(gone, cutter.artifacts, cutter.known)
     spoken = fold_spoken(spoken_in(gone, cutter))
@@ -473,7 +473,7 @@ def leave(gone: Transcript, cutter: Cutter) -> Leaving:
         recallable=_recallable(gone, cutter),
         answers=answers_in(gone, cutter),
     )
-    return Leaving(gone=gone, source=source, computed=computed)
+    return RemovedMessages(gone=gone, source=source, computed=computed)
 
 
 def _recallable(messages: Sequence[Message], cutter: Cutter) -> tuple[Recallable, ...]:

@@ -285,7 +285,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class GrowingMap(Generic[A, B]):
+class IncrementalMap(Generic[A, B]):
     """Maps the items of sequences that grow at their end: items that have not changed are not mapped again."""
 
     def __init__(self, function: Callable[[A], B]) -> None:

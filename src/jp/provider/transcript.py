@@ -49,14 +49,14 @@ NOT_SHOWN = "[Earlier messages are not shown.]"
 """First message of a conversation that begins with the assistant, for providers that require the user first."""
 
 
-class Called(msgspec.Struct, frozen=True, kw_only=True):
+class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call under an id that no other call of the request has."""
 
     wire_id: str
     call: ToolCall
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class WireResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a call; of one that has none, that it was interrupted."""
 
     wire_id: str
@@ -65,7 +65,7 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     is_error: bool
 
 
-Arranged = UserText | UserResource | AssistantText | AssistantReasoning | AssistantData | Called | Answered
+WireEvent = UserText | UserResource | AssistantText | AssistantReasoning | AssistantData | WireCall | WireResult
 
 
 def thought(text: str) -> str:
@@ -109,7 +109,9 @@ def _plain(text: str) -> str:
     return "".join(c if c in "_-" or (c.isascii() and c.isalnum()) else "_" for c in text)
 
 
-def arranged(events: Sequence[ViewEvent], *, valid_id: Callable[[str, int], str] = plain_id) -> Iterator[Arranged]:
+def in_wire_order(
+    events: Sequence[ViewEvent], *, valid_id: Callable[[str, int], str] = plain_id
+) -> Iterator[WireEvent]:
     """Yield the events in wire order.
 
     The resources of a request stand before its text: what is asked comes after what it is about. Every call is
@@ -122,7 +124,7 @@ def arranged(events: Sequence[ViewEvent], *, valid_id: Callable[[str, int], str]
 
 
 class _Builder(Protocol):
-    def add(self, event: Arranged, /) -> None: ...
+    def add(self, event: WireEvent, /) -> None: ...
 
     def fork(self) -> Self: ...
 
@@ -130,7 +132,7 @@ class _Builder(Protocol):
 B = TypeVar("B", bound=_Builder)
 
 
-class GrowingMessages(Generic[B]):
+class IncrementalMessages(Generic[B]):
     """Builds the messages of a thread that grows: only events that were added are built.
 
     The messages up to the last answer that followed a tool's result are final. A thread with other settings, or whose
@@ -196,15 +198,15 @@ def _in_order(
     results: Mapping[str, list[ToolResult]],
     wire_ids: Iterable[str],
     names: Mapping[str, str],
-) -> Iterator[Arranged]:
+) -> Iterator[WireEvent]:
     upcoming = iter(wire_ids)
-    pending: list[Called] = []
+    pending: list[WireCall] = []
     for event in _ordered(events):
         if isinstance(event, (UserText, UserResource, ToolResult)):
             yield from _answers(pending, results, names)
             pending.clear()
         if isinstance(event, ToolCall):
-            pending.append(Called(wire_id=next(upcoming), call=_named(event)))
+            pending.append(WireCall(wire_id=next(upcoming), call=_named(event)))
             yield pending[-1]
         elif isinstance(event, UserText) and event.named is not None:
             yield msgspec.structs.replace(event, text=_renamed(event.text, event.named, names))
@@ -234,12 +236,12 @@ def _content(blocks: Sequence[Block], wire_ids: Mapping[str, str]) -> tuple[Bloc
 
 
 def _answers(
-    calls: Iterable[Called], results: Mapping[str, list[ToolResult]], wire_ids: Mapping[str, str]
-) -> Iterator[Answered]:
+    calls: Iterable[WireCall], results: Mapping[str, list[ToolResult]], wire_ids: Mapping[str, str]
+) -> Iterator[WireResult]:
     for called in calls:
         waiting = results.get(called.call.origin)
         result = waiting.pop(0) if waiting else None
-        yield Answered(
+        yield WireResult(
             wire_id=called.wire_id,
             call=called.call,
             content=INTERRUPTED_CONTENT if result is None else _content(result.content, wire_ids),
@@ -300,7 +302,7 @@ _SPELLINGS = {"image/jpg": "image/jpeg"}
 SILENT_FAILURE = "The tool failed without saying why."
 
 
-class Words(msgspec.Struct, frozen=True):
+class TextPart(msgspec.Struct, frozen=True):
     """Text as the model reads it."""
 
     text: str
@@ -324,7 +326,7 @@ class Media(msgspec.Struct, frozen=True, kw_only=True):
         return f"data:{self.media_type};base64,{self.base64}"
 
 
-Shown = Words | Media
+ContentPart = TextPart | Media
 
 
 def media_type_of(mime_type: str | None) -> str:
@@ -378,21 +380,21 @@ def not_taken(resource: Resource, provider: str, types: str) -> ProviderError:
     return ProviderError(message, kind="unsupported", hint=f"{types} can be attached: ask again without it")
 
 
-def attachment(resource: Resource, *, takes: Collection[str]) -> Iterator[Shown] | None:
+def attachment(resource: Resource, *, takes: Collection[str]) -> Iterator[ContentPart] | None:
     """Yield an attached resource for providers without documents of their own, with its text between tags.
 
     `takes` are the media types that the model accepts besides text. None if this one has no such type.
     """
     shown = shown_of(resource)
     if not shown.strip():
-        return iter((Words(empty_attachment(resource)),))
+        return iter((TextPart(empty_attachment(resource)),))
     if isinstance(shown, str):
-        return iter((Words(_tagged(resource, shown)),))
+        return iter((TextPart(_tagged(resource, shown)),))
     media_type = media_type_of(resource.mime_type)
     if media_type not in takes:
         return None
     media = Media(data=shown, media_type=media_type, name=title_of(resource))
-    return iter((Words(f"{title_of(resource)} ({in_one_line(resource.uri)}):"), media))
+    return iter((TextPart(f"{title_of(resource)} ({in_one_line(resource.uri)}):"), media))
 
 
 def _tagged(resource: Resource, text: str) -> str:
@@ -404,7 +406,7 @@ def _tagged(resource: Resource, text: str) -> str:
     )
 
 
-def result(content: Sequence[Block], *, takes: Collection[str], is_error: bool) -> list[Shown]:
+def result(content: Sequence[Block], *, takes: Collection[str], is_error: bool) -> list[ContentPart]:
     """Return the content of a tool result, possibly empty, with notes in place of what the model cannot be shown.
 
     `takes` are the media types that a result may contain besides text; an error contains only text.
@@ -412,9 +414,11 @@ def result(content: Sequence[Block], *, takes: Collection[str], is_error: bool) 
     mark = None if len(content) == 1 else mark_of([*_texts(content)])
     pieces = [piece for block in content for piece in _block(block, takes=takes, mark=mark)]
     if is_error:
-        pieces = [piece if isinstance(piece, Words) else Words(f"[{_kind(piece.media_type)}]") for piece in pieces]
+        pieces = [
+            piece if isinstance(piece, TextPart) else TextPart(f"[{_kind(piece.media_type)}]") for piece in pieces
+        ]
     seen = [piece for piece in pieces if isinstance(piece, Media) or piece.text.strip()]
-    return seen or ([Words(SILENT_FAILURE)] if is_error else [])
+    return seen or ([TextPart(SILENT_FAILURE)] if is_error else [])
 
 
 def _kind(media_type: str) -> str:
@@ -438,36 +442,36 @@ def _texts(content: Sequence[Block]) -> Iterator[str]:
                 assert_never(block)
 
 
-def _block(block: Block, *, takes: Collection[str], mark: str | None) -> Iterator[Shown]:
+def _block(block: Block, *, takes: Collection[str], mark: str | None) -> Iterator[ContentPart]:
     match block:
         case TextBlock():
-            yield Words(str(at_hand(block, "text")) if block.formatted is None else block.formatted)
+            yield TextPart(str(at_hand(block, "text")) if block.formatted is None else block.formatted)
         case ResourceBlock(resource=resource):
             yield from _delivered(resource, takes=takes, mark=mark)
         case ImageBlock(formatted=None) | AudioBlock(formatted=None):
             yield _media(at_hand(block, block.mime_type), block.mime_type, "content", takes)
         case ImageBlock(formatted=words) | AudioBlock(formatted=words):
-            yield Words(words or "")
+            yield TextPart(words or "")
         case ResourceLink():
             name = in_one_line(block.title or block.name or "")
             uri = in_one_line(block.uri)
-            yield Words(f"[resource {name}: {uri}]" if name else f"[resource {uri}]")
+            yield TextPart(f"[resource {name}: {uri}]" if name else f"[resource {uri}]")
         case _:
             assert_never(block)
 
 
-def _delivered(resource: Resource, *, takes: Collection[str], mark: str | None) -> Iterator[Shown]:
+def _delivered(resource: Resource, *, takes: Collection[str], mark: str | None) -> Iterator[ContentPart]:
     """Yield a resource that a tool returned; beside other blocks (`mark`) with its name."""
     shown = shown_of(resource)
     if isinstance(shown, str):
-        yield Words(shown if mark is None else framed("resource", {"uri": resource.uri}, shown, mark))
+        yield TextPart(shown if mark is None else framed("resource", {"uri": resource.uri}, shown, mark))
         return
     if mark is not None:
-        yield Words(f"{in_one_line(resource.uri)}:")
+        yield TextPart(f"{in_one_line(resource.uri)}:")
     yield _media(shown, resource.mime_type, in_one_line(resource.uri), takes)
 
 
-def _media(data: str | bytes, mime_type: str | None, name: str, takes: Collection[str]) -> Shown:
+def _media(data: str | bytes, mime_type: str | None, name: str, takes: Collection[str]) -> ContentPart:
     """Return an image or a document that a tool returned, or a note in place of any other type.
 
     A tool's output must not make a conversation unsendable.
@@ -475,4 +479,4 @@ def _media(data: str | bytes, mime_type: str | None, name: str, takes: Collectio
     media_type = media_type_of(mime_type)
     if isinstance(data, bytes) and data and media_type in takes:
         return Media(data=data, media_type=media_type, name=name)
-    return Words(not_shown(name, mime_type, len(data)))
+    return TextPart(not_shown(name, mime_type, len(data)))

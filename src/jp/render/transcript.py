@@ -10,7 +10,7 @@ from typing import Any, Literal, assert_never, cast
 
 import msgspec
 
-from jp.compaction.projection import Kept, ProjectedTurn, Projection, Summarised
+from jp.compaction.projection import ProjectedTurn, Projection, SummaryOrigin, TurnOrigin
 from jp.context.estimate import estimate_tokens, estimate_tokens_of_bytes
 from jp.conversation.entries import (
     AnyEntry,
@@ -475,9 +475,9 @@ def _chosen(view: Projection, extent: Extent) -> Iterable[ProjectedTurn]:
 def _numbers(turn: ProjectedTurn) -> tuple[int, int | None]:
     """Return the first turn of the stream that it covers, and the last one if that is another."""
     match turn.origin:
-        case Kept(number=number):
+        case TurnOrigin(number=number):
             return number, None
-        case Summarised(from_turn=first, to_turn=last):
+        case SummaryOrigin(from_turn=first, to_turn=last):
             return first, last if last > first else None
         case _:
             assert_never(turn.origin)

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from jp.compaction.status_lines import StandIns
+from jp.compaction.status_lines import StatusFormatter
 from jp.conversation.entries import AnyEntry, Compaction, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import Carrier
 from jp.conversation.thread import ToolDefinition
@@ -179,7 +179,7 @@ class TurnPorts(msgspec.Struct, frozen=True, kw_only=True):
     renderer: Renderer
     tools: ToolRunner
     clock: Clock
-    stand_ins: StandIns
+    status_formatter: StatusFormatter
     cap: Cap = NoCap()
     room: Room = NoRoom()
 

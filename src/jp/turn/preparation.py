@@ -47,7 +47,7 @@ class Preparation:
         self._ports = ports
         self._settings = settings
         self._is_corrected = False
-        self._threads = ThreadBuilder(ports.recorder, ports.stand_ins)
+        self._threads = ThreadBuilder(ports.recorder, ports.status_formatter)
         self._messages = message_digests(ports.recorder.entries)
         self._context = context_in_force(ports.recorder.entries)
         self._withheld = _last_withheld(ports.recorder.entries)

@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from jp.compaction.projection import VERSION, GrowingView
-from jp.compaction.status_lines import StandIns
+from jp.compaction.projection import VERSION, IncrementalView
+from jp.compaction.status_lines import StatusFormatter
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -21,7 +21,7 @@ from jp.conversation.entries import (
 )
 from jp.conversation.resource import Carrier, Payload, StoredContent, checksum, content_of, formatted_of
 from jp.conversation.thread import (
-    GrowingMap,
+    IncrementalMap,
     Parameters,
     Thread,
     ToolDefinition,
@@ -183,23 +183,23 @@ def build_thread(
     settings: RequestSettings,
     *,
     loader: Loader,
-    stand_ins: StandIns,
+    status_formatter: StatusFormatter,
     continuing: bool = False,
 ) -> Thread:
     """Return the request for a stream. Only the content that the view shows is read, each once.
 
     `continuing`: ask the model to continue the answer at the end of the stream.
     """
-    return ThreadBuilder(loader, stand_ins).build(entries, settings, continuing=continuing)
+    return ThreadBuilder(loader, status_formatter).build(entries, settings, continuing=continuing)
 
 
 class ThreadBuilder:
     """Builds one request after another from a log that grows: events that have not changed are the same objects."""
 
-    def __init__(self, loader: Loader, stand_ins: StandIns) -> None:
+    def __init__(self, loader: Loader, status_formatter: StatusFormatter) -> None:
         content = ContentCache(loader)
-        self._view = GrowingView(stand_ins)
-        self._loaded = GrowingMap[ViewEvent, ViewEvent](lambda event: map_view_carriers(event, content.load))
+        self._view = IncrementalView(status_formatter)
+        self._loaded = IncrementalMap[ViewEvent, ViewEvent](lambda event: map_view_carriers(event, content.load))
 
     def build(self, entries: Sequence[AnyEntry], settings: RequestSettings, *, continuing: bool = False) -> Thread:
         """Return what `build_thread` returns.

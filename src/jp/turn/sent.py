@@ -7,7 +7,7 @@ from typing import assert_never
 
 import msgspec
 
-from jp.compaction.status_lines import StandIns
+from jp.compaction.status_lines import StatusFormatter
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -165,11 +165,15 @@ def _text(payload: Payload, loader: Loader) -> str:
     return loader.load(payload).text or ""
 
 
-def thread_of(sent: SentRequest, entries: Sequence[AnyEntry], *, loader: Loader, stand_ins: StandIns) -> Thread:
+def thread_of(
+    sent: SentRequest, entries: Sequence[AnyEntry], *, loader: Loader, status_formatter: StatusFormatter
+) -> Thread:
     """Return the thread that the model was shown with `sent`, from the stream in which `sent` was found.
 
     Raises:
         StorageError: content that it shows cannot be read.
     """
     settings = settings_of(sent.context, loader)
-    return build_thread(entries[: sent.entries], settings, loader=loader, stand_ins=stand_ins, continuing=sent.going_on)
+    return build_thread(
+        entries[: sent.entries], settings, loader=loader, status_formatter=status_formatter, continuing=sent.going_on
+    )

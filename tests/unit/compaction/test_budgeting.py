@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from jp.compaction.budgeting import Budgeting
-from jp.compaction.fact_lines import FactLines
-from jp.compaction.overlays import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
-from jp.compaction.planning import Plan, Planner, PolicyWish, wish_of
+from jp.compaction.fact_lines import StatusLineFormatter
+from jp.compaction.overlays import AtTurn, KeepTurns, Range, RangeRequest, SinceCompaction
+from jp.compaction.planning import Plan, Planner, PolicyRequest, requested_policies
 from jp.config.model import PROFILES
 from jp.conversation.entries import (
     AnyEntry,
@@ -21,8 +21,8 @@ from jp.conversation.entries import (
 )
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 
-WISH = wish_of(PROFILES["default"])
-ALL = RangeWish()
+WISH = requested_policies(PROFILES["default"])
+ALL = RangeRequest()
 
 
 def turn(number: int, cycles: int, text: str) -> list[AnyEntry]:
@@ -37,15 +37,15 @@ def turn(number: int, cycles: int, text: str) -> list[AnyEntry]:
 
 
 def planner(*turns: list[AnyEntry]) -> Planner:
-    return Planner([entry for one in turns for entry in one], FactLines(), {}, now=0.0)
+    return Planner([entry for one in turns for entry in one], StatusLineFormatter(), {}, now=0.0)
 
 
 def test_what_fits_and_what_has_no_turn_is_left_alone() -> None:
     made = planner(turn(0, 4, "word " * 400))
 
     assert Budgeting(made, WISH, ALL, made.tokens).plan() == Plan()
-    assert Budgeting(made, WISH, RangeWish(start=AtTurn(7)), 10).plan() == Plan()
-    assert Budgeting(made, WISH, RangeWish(keep_last=KeepTurns(1)), 10, is_firm=True).plan() == Plan()
+    assert Budgeting(made, WISH, RangeRequest(start=AtTurn(7)), 10).plan() == Plan()
+    assert Budgeting(made, WISH, RangeRequest(keep_last=KeepTurns(1)), 10, is_firm=True).plan() == Plan()
 
 
 def test_results_that_say_what_failed_give_way_after_those_that_do_not() -> None:
@@ -58,7 +58,7 @@ def test_results_that_say_what_failed_give_way_after_those_that_do_not() -> None
 
 def test_the_newest_turns_give_way_after_all_others_and_the_newest_cycles_never() -> None:
     made = planner(turn(0, 1, "word " * 400), turn(1, 6, "word " * 400))
-    keep = RangeWish(keep_last=KeepTurns(1))
+    keep = RangeRequest(keep_last=KeepTurns(1))
 
     (first,) = Budgeting(made, WISH, keep, made.tokens - 300).plan().overlays
     (every,) = Budgeting(made, WISH, keep, 10).plan().overlays
@@ -85,15 +85,15 @@ def test_a_summary_has_the_room_that_the_budget_leaves_to_it_and_never_too_littl
     made = planner(turn(0, 2, "word " * 400), turn(1, 1, "word"))
     told = Range(first=0, last=0)
 
-    assert Budgeting(made, PolicyWish(), ALL, 10).summary_room(told) == 500
-    assert 800 < Budgeting(made, PolicyWish(), ALL, 1_000).summary_room(told) < 1_000
+    assert Budgeting(made, PolicyRequest(), ALL, 10).summary_room(told) == 500
+    assert 800 < Budgeting(made, PolicyRequest(), ALL, 1_000).summary_room(told) < 1_000
 
 
 def test_a_wish_without_anything_mechanical_is_a_summary_or_nothing() -> None:
     made = planner(turn(0, 2, "word " * 400), turn(1, 1, "word"))
 
-    assert Budgeting(made, PolicyWish(), ALL, 100).plan() == Plan()
-    assert Budgeting(made, PolicyWish(summary=True), ALL, 100).plan().summary == Range(first=0, last=1)
+    assert Budgeting(made, PolicyRequest(), ALL, 100).plan() == Plan()
+    assert Budgeting(made, PolicyRequest(summary=True), ALL, 100).plan().summary == Range(first=0, last=1)
 
 
 def test_what_a_written_summary_leaves_of_the_budget_is_spent_and_what_it_takes_too_much_is_freed() -> None:
@@ -111,7 +111,7 @@ def test_what_a_written_summary_leaves_of_the_budget_is_spent_and_what_it_takes_
     assert beside_long[-1] == long
     assert len(beside_long) > 1
     assert budget - 400 < made.size(beside_long) <= budget
-    assert Budgeting(made, wish, RangeWish(start=AtTurn(7)), 10).settle(short) == (short,)
+    assert Budgeting(made, wish, RangeRequest(start=AtTurn(7)), 10).settle(short) == (short,)
 
 
 def thinking(number: int, words: int) -> list[AnyEntry]:
@@ -127,8 +127,8 @@ def thinking(number: int, words: int) -> list[AnyEntry]:
 def test_the_oldest_reasoning_goes_first_and_only_as_much_as_it_takes() -> None:
     made = planner(*(thinking(number, 100) for number in range(5)))
 
-    few = Budgeting(made, PolicyWish(reasoning=True), ALL, made.tokens - 250).plan().overlays
-    every = Budgeting(made, PolicyWish(reasoning=True), ALL, 10).plan().overlays
+    few = Budgeting(made, PolicyRequest(reasoning=True), ALL, made.tokens - 250).plan().overlays
+    every = Budgeting(made, PolicyRequest(reasoning=True), ALL, 10).plan().overlays
 
     assert [(one.reasoning, one.from_turn, one.to_turn) for one in few] == [("strip", 0, 1)]
     assert [one.to_turn for one in every] == [3]
@@ -136,7 +136,7 @@ def test_the_oldest_reasoning_goes_first_and_only_as_much_as_it_takes() -> None:
 
 def test_the_fewest_of_the_oldest_turns_are_left_to_a_summary() -> None:
     made = planner(*(turn(number, 1, "word " * 2_000) for number in range(6)))
-    wish = PolicyWish(summary=True)
+    wish = PolicyRequest(summary=True)
 
     some = Budgeting(made, wish, ALL, made.tokens * 7 // 10).plan().summary
     more = Budgeting(made, wish, ALL, made.tokens * 4 // 10).plan().summary
@@ -149,9 +149,9 @@ def test_the_fewest_of_the_oldest_turns_are_left_to_a_summary() -> None:
 def test_turns_that_have_a_summary_already_are_not_left_to_another_one() -> None:
     entries = [entry for number in range(3) for entry in turn(number, 1, "word " * 300)]
     told = Compaction(id="k", from_turn=0, to_turn=2, summary=SummaryPolicy(text="told " * 200))
-    made = Planner([*entries, told], FactLines(), {}, now=0.0)
+    made = Planner([*entries, told], StatusLineFormatter(), {}, now=0.0)
 
-    plan = Budgeting(made, replace(WISH, summary=True), RangeWish(start=SinceCompaction()), 10).plan()
+    plan = Budgeting(made, replace(WISH, summary=True), RangeRequest(start=SinceCompaction()), 10).plan()
 
     assert plan == Plan()
 
@@ -209,7 +209,7 @@ def test_a_result_of_several_blocks_gives_way_as_one() -> None:
 def test_turns_of_the_users_own_words_are_not_taken_to_be_short_in_a_summary() -> None:
     words = ChatRequest(id="q0", content="please " * 1_500)
     answered = [ChatResponse(id="a0", message="answer " * 1_500)]
-    wish = PolicyWish(summary=True)
+    wish = PolicyRequest(summary=True)
 
     def last_told(first: list[AnyEntry]) -> int:
         made = planner([TurnStart(id="t0"), *first], *(turn(number, 1, "word " * 600) for number in range(1, 5)))

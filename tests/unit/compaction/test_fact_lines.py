@@ -7,7 +7,7 @@ import pytest
 from msgspec.json import encode
 from msgspec.structs import replace
 
-from jp.compaction.fact_lines import FactLines, StandingArtifacts
+from jp.compaction.fact_lines import KnownArtifacts, StatusLineFormatter
 from jp.compaction.log_contents import Leaf, contents_in, handles_of
 from jp.context.markers import contains_marker
 from jp.conversation.entries import AnyEntry, Facts, Header, JsonObject, ToolCallRequest, ToolCallResponse
@@ -43,18 +43,18 @@ def call(arguments: JsonObject | str = "", name: str = "run") -> ToolCallRequest
 
 def line_for(*blocks: Block, facts: Facts | None = None, is_error: bool = False) -> str | None:
     response = ToolCallResponse(request="c", content=blocks, facts=facts, is_error=is_error)
-    return FactLines().of((HEADER, call(), response)).digest(call(), response, None)
+    return StatusLineFormatter().of((HEADER, call(), response)).digest(call(), response, None)
 
 
 def cut(arguments: JsonObject | str, header: Header = HEADER) -> JsonObject | str:
     request = call(arguments)
-    return FactLines().of((header, request)).arguments(request)
+    return StatusLineFormatter().of((header, request)).arguments(request)
 
 
 def test_a_stripped_response_leaves_how_it_ended_and_its_handle_and_a_digest_its_evidence_too() -> None:
     facts = Facts(kind="test", exit_code=1, first_error="E  assert 1 == 2", evidence=("E  assert 1 == 2", "2 failed"))
     response = ToolCallResponse(request="c", content=(stored(9000),), facts=facts, is_error=True)
-    lines = FactLines().of((HEADER, call(), response))
+    lines = StatusLineFormatter().of((HEADER, call(), response))
 
     assert lines.response(call(), response) == f"[compacted] run: error; recall {sha('x')[:8]}"
     assert lines.digest(call(), response, None) == (
@@ -67,7 +67,7 @@ def test_an_overlay_has_the_evidence_of_a_response_that_was_recorded_without_it(
     bare = ToolCallResponse(request="c", content=(stored(9000),))
     told = replace(bare, facts=Facts(evidence=("its own",)))
     seen = Facts(exit_code=3, evidence=("no such file",))
-    lines = FactLines().of((HEADER, call(), bare))
+    lines = StatusLineFormatter().of((HEADER, call(), bare))
 
     assert lines.digest(call(), bare, seen) == (
         f"[compacted] run: success; exit 3; 9 lines, 9000 bytes; recall {sha('x')[:8]}\nno such file"
@@ -171,7 +171,7 @@ def test_what_is_as_short_as_a_line_with_its_handle_stays(size: int) -> None:
 def test_words_that_no_tool_said_have_no_handle() -> None:
     response = ToolCallResponse(request="c", content=INTERRUPTED_CONTENT, is_error=True)
 
-    line = FactLines().of((HEADER, call())).digest(call(), response, None)
+    line = StatusLineFormatter().of((HEADER, call())).digest(call(), response, None)
 
     assert line is not None
     assert "recall" not in line
@@ -212,7 +212,7 @@ def test_a_log_without_a_nonce_that_can_be_used_is_shown_with_another(nonce: str
     left = cut({"content": "x" * 900}, Header(id="h", format=1, created_at="", nonce=nonce))
 
     assert contains_marker(encode(left).decode(), "0" * 16)
-    assert FactLines().of(()).arguments(call("x" * 900)) != "x" * 900
+    assert StatusLineFormatter().of(()).arguments(call("x" * 900)) != "x" * 900
 
 
 def test_a_handle_is_longer_where_an_earlier_content_begins_alike() -> None:
@@ -229,7 +229,7 @@ def test_a_handle_is_longer_where_an_earlier_content_begins_alike() -> None:
 def test_what_was_said_of_a_log_holds_while_it_only_grows() -> None:
     text = "y" * 900
     request, response = call({"content": text}), ToolCallResponse(request="c", content=(TextBlock(text=LONG),))
-    lines = FactLines()
+    lines = StatusLineFormatter()
     before = lines.of([HEADER, request, response])
     other = Header(id="o", format=1, created_at="", nonce="another-nonce")
 
@@ -251,7 +251,7 @@ def test_what_was_said_of_a_log_holds_while_it_only_grows() -> None:
 
 
 def test_what_stands_in_the_log_is_known_by_its_handle_as_soon_as_it_was_met() -> None:
-    artifacts = StandingArtifacts({sha("a"): "12345678"})
+    artifacts = KnownArtifacts({sha("a"): "12345678"})
 
     assert artifacts.recall("12345678") is None
     assert [artifacts.keep("a"), artifacts.keep("b")] == ["12345678", sha("b")]

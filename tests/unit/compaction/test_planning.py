@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from jp.compaction.fact_lines import FactLines, tool_policy
+from jp.compaction.fact_lines import StatusLineFormatter, tool_policy
 from jp.compaction.log_contents import LogContent
-from jp.compaction.overlays import AtTurn, KeepTurns, Range, RangeWish, SinceCompaction
-from jp.compaction.planning import Planner, PolicyWish, wish_of, with_unwritten_summary
+from jp.compaction.overlays import AtTurn, KeepTurns, Range, RangeRequest, SinceCompaction
+from jp.compaction.planning import Planner, PolicyRequest, requested_policies, with_unwritten_summary
 from jp.compaction.projection import project
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.compaction.transcript import transcript_of
 from jp.config.entries import ToolCompactionConfig, ToolConfig
 from jp.config.model import PROFILES, ProfileConfig, SummaryConfig, ToolCallsConfig
@@ -33,11 +33,11 @@ from jp.conversation.entries import (
 from jp.conversation.resource import Resource, TextBlock
 from logs import ask, call, end, log, respond, say, start, whole_turn
 
-ALL = RangeWish()
+ALL = RangeRequest()
 STRIP = ToolCallPolicy(policy="strip", request=True, response=True)
 DIGEST = ToolCallPolicy(policy="digest", request=True, response=True)
-BOTH = PolicyWish(reasoning=True, tools=STRIP)
-SUMMARY = PolicyWish(summary=True)
+BOTH = PolicyRequest(reasoning=True, tools=STRIP)
+SUMMARY = PolicyRequest(summary=True)
 
 
 def turns(count: int) -> list[AnyEntry]:
@@ -45,11 +45,11 @@ def turns(count: int) -> list[AnyEntry]:
 
 
 def planner(*entries: AnyEntry, **tools: ToolConfig) -> Planner:
-    return Planner(log(*entries), StatusLines(), tools, now=0.0)
+    return Planner(log(*entries), PlainStatusFormatter(), tools, now=0.0)
 
 
-def bounds(first: int, last: int) -> RangeWish:
-    return RangeWish(start=AtTurn(first), end=AtTurn(last))
+def bounds(first: int, last: int) -> RangeRequest:
+    return RangeRequest(start=AtTurn(first), end=AtTurn(last))
 
 
 def summary(first: int, last: int, text: str = "what happened") -> Compaction:
@@ -59,26 +59,26 @@ def summary(first: int, last: int, text: str = "what happened") -> Compaction:
 @pytest.mark.parametrize(
     ("profile", "expected"),
     [
-        (PROFILES["default"], PolicyWish(reasoning=True, tools=DIGEST, resources=True)),
-        (PROFILES["light"], PolicyWish(reasoning=True)),
-        (PROFILES["heavy"], PolicyWish(summary=True)),
-        (ProfileConfig(), PolicyWish()),
+        (PROFILES["default"], PolicyRequest(reasoning=True, tools=DIGEST, resources=True)),
+        (PROFILES["light"], PolicyRequest(reasoning=True)),
+        (PROFILES["heavy"], PolicyRequest(summary=True)),
+        (ProfileConfig(), PolicyRequest()),
         (
             ProfileConfig(tool_calls=ToolCallsConfig(policy="strip", request=True)),
-            PolicyWish(tools=ToolCallPolicy(policy="strip", request=True)),
+            PolicyRequest(tools=ToolCallPolicy(policy="strip", request=True)),
         ),
         (
             ProfileConfig(tool_calls="omit", summary=SummaryConfig(policy="summarize")),
-            PolicyWish(tools=ToolCallPolicy(policy="omit"), summary=True),
+            PolicyRequest(tools=ToolCallPolicy(policy="omit"), summary=True),
         ),
     ],
 )
-def test_a_profile_is_a_wish(profile: ProfileConfig, expected: PolicyWish) -> None:
-    assert wish_of(profile) == expected
+def test_a_profile_is_a_wish(profile: ProfileConfig, expected: PolicyRequest) -> None:
+    assert requested_policies(profile) == expected
 
 
 def test_policies_of_one_range_stand_in_one_overlay_that_names_its_turns() -> None:
-    (overlay,) = planner(*turns(4)).plan(BOTH, RangeWish(keep_last=KeepTurns(1))).overlays
+    (overlay,) = planner(*turns(4)).plan(BOTH, RangeRequest(keep_last=KeepTurns(1))).overlays
 
     assert overlay == Compaction(
         from_turn=0, to_turn=2, from_id="t0", to_id="t2", reasoning="strip", tool_calls=STRIP, source="manual"
@@ -88,7 +88,7 @@ def test_policies_of_one_range_stand_in_one_overlay_that_names_its_turns() -> No
 def test_last_gives_each_policy_a_range_of_its_own() -> None:
     earlier = Compaction(from_turn=0, to_turn=1, reasoning="strip")
 
-    plan = planner(*turns(4), earlier).plan(BOTH, RangeWish(start=SinceCompaction()))
+    plan = planner(*turns(4), earlier).plan(BOTH, RangeRequest(start=SinceCompaction()))
 
     assert [(one.from_turn, one.to_turn, one.reasoning, one.tool_calls) for one in plan.overlays] == [
         (2, 3, "strip", None),
@@ -116,32 +116,32 @@ def test_what_does_not_make_the_view_smaller_is_not_planned() -> None:
 def test_hints_of_the_tools_that_were_called_are_kept_in_the_overlay() -> None:
     own = ToolConfig(compaction=ToolCompactionConfig(response="keep"))
 
-    (overlay,) = planner(*turns(1), run=own, other=own).plan(PolicyWish(tools=STRIP), ALL).overlays
+    (overlay,) = planner(*turns(1), run=own, other=own).plan(PolicyRequest(tools=STRIP), ALL).overlays
 
     assert overlay.tool_overrides == {"run": ToolOverride(response="keep")}
-    (omitted,) = planner(*turns(1), run=own).plan(PolicyWish(tools=ToolCallPolicy(policy="omit")), ALL).overlays
+    (omitted,) = planner(*turns(1), run=own).plan(PolicyRequest(tools=ToolCallPolicy(policy="omit")), ALL).overlays
     assert omitted.tool_overrides == {}
 
 
 def test_what_jp_ships_for_its_own_tools_holds_where_nothing_else_is_said() -> None:
     entries = [replace(entry, name="fs_read_file") if hasattr(entry, "name") else entry for entry in turns(1)]
 
-    (overlay,) = planner(*entries).plan(PolicyWish(tools=STRIP), ALL).overlays
+    (overlay,) = planner(*entries).plan(PolicyRequest(tools=STRIP), ALL).overlays
 
     assert overlay.tool_overrides == {"fs_read_file": ToolOverride(request="keep", response="strip")}
 
 
 def test_a_summary_grows_over_those_in_force_and_leaves_nothing_else_to_do_in_its_turns() -> None:
     entries = [*turns(6), summary(0, 2)]
-    wish = PolicyWish(reasoning=True, summary=True)
+    wish = PolicyRequest(reasoning=True, summary=True)
 
-    plan = planner(*entries).plan(wish, RangeWish(keep_last=KeepTurns(1)))
-    narrow = planner(*entries).plan(wish, RangeWish(start=SinceCompaction(), keep_last=KeepTurns(2)))
+    plan = planner(*entries).plan(wish, RangeRequest(keep_last=KeepTurns(1)))
+    narrow = planner(*entries).plan(wish, RangeRequest(start=SinceCompaction(), keep_last=KeepTurns(2)))
 
     assert (plan.summary, plan.overlays) == (Range(first=0, last=4), ())
     assert narrow.summary == Range(first=0, last=3)
     undone = planner(*turns(6), replace(summary(0, 2), id="s"), Revert(entries=("s",)))
-    assert undone.plan(wish, RangeWish(start=SinceCompaction())).summary == Range(first=0, last=5)
+    assert undone.plan(wish, RangeRequest(start=SinceCompaction())).summary == Range(first=0, last=5)
     assert planner().plan(wish, ALL).summary is None
 
 
@@ -154,11 +154,13 @@ def test_a_summary_does_not_grow_over_what_is_only_stripped() -> None:
 def test_turns_are_told_of_where_a_summary_is_of_just_them() -> None:
     made = planner(*turns(4), summary(0, 3), *whole_turn(4))
 
-    assert made.is_told(Range(first=0, last=3))
-    assert not made.is_told(Range(first=0, last=4))
-    assert not made.is_told(Range(first=0, last=2))
-    assert not planner(*turns(4)).is_told(Range(first=0, last=3))
-    assert not planner(*turns(4), Compaction(from_turn=0, to_turn=3, reasoning="strip")).is_told(Range(first=0, last=3))
+    assert made.is_summarized(Range(first=0, last=3))
+    assert not made.is_summarized(Range(first=0, last=4))
+    assert not made.is_summarized(Range(first=0, last=2))
+    assert not planner(*turns(4)).is_summarized(Range(first=0, last=3))
+    assert not planner(*turns(4), Compaction(from_turn=0, to_turn=3, reasoning="strip")).is_summarized(
+        Range(first=0, last=3)
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,18 +173,18 @@ def test_turns_are_told_of_where_a_summary_is_of_just_them() -> None:
     ids=["another one inside", "a turn undone since", "a turn that went on"],
 )
 def test_a_summary_does_not_tell_of_turns_that_are_not_what_they_were(entries: list[AnyEntry]) -> None:
-    assert not planner(*entries).is_told(Range(first=0, last=3))
+    assert not planner(*entries).is_summarized(Range(first=0, last=3))
 
 
 def test_the_effect_is_that_of_the_view_with_the_overlays_at_its_end() -> None:
     entries = log(*turns(4))
     made = planner(*entries)
-    plan = made.plan(BOTH, RangeWish(keep_last=KeepTurns(1)))
+    plan = made.plan(BOTH, RangeRequest(keep_last=KeepTurns(1)))
 
     effect = made.effect(plan.overlays)
 
     after = (*entries, *plan.overlays)
-    messages = transcript_of(project(after, StatusLines()), after).messages
+    messages = transcript_of(project(after, PlainStatusFormatter()), after).messages
     assert (effect.before, effect.after) == (made.tokens, estimate_messages(messages))
     assert effect.freed == effect.before - effect.after > 0
     assert 0 < effect.untouched < effect.after
@@ -202,7 +204,7 @@ def test_superseded_copies_are_a_policy_like_the_others() -> None:
         )
     ]
 
-    (overlay,) = planner(*copies).plan(PolicyWish(resources=True), ALL).overlays
+    (overlay,) = planner(*copies).plan(PolicyRequest(resources=True), ALL).overlays
 
     assert overlay.resources == "superseded"
 
@@ -237,7 +239,7 @@ def test_old_results_of_the_turn_that_runs_are_stripped_and_its_newest_three_cyc
     assert (inside.from_turn, inside.to_turn, inside.to_cycle) == (0, 0, 2)
     assert (inside.reasoning, inside.tool_calls) == (None, ToolCallPolicy(policy="digest", response=True))
     assert made.effect((inside,)).freed > 0
-    assert made.with_inside((), PolicyWish(reasoning=True)) == ()
+    assert made.with_inside((), PolicyRequest(reasoning=True)) == ()
     assert planner(*long_turn(3)).with_inside((), BOTH) == ()
     assert planner().with_inside((), BOTH) == ()
 
@@ -264,9 +266,9 @@ def test_what_results_without_evidence_say_is_read_once_for_all_plans() -> None:
         return content.text or ""
 
     entries = log(start(0), ask("do it"), call("c0"), call("c1"), end("tools"), blank, report)
-    made = Planner(entries, StatusLines(), {}, now=0.0, load=load)
+    made = Planner(entries, PlainStatusFormatter(), {}, now=0.0, load=load)
 
-    plans = [made.plan(PolicyWish(tools=DIGEST), bounds(0, 0)) for _ in range(2)]
+    plans = [made.plan(PolicyRequest(tools=DIGEST), bounds(0, 0)) for _ in range(2)]
 
     assert [set(overlay.facts) for plan in plans for overlay in plan.overlays] == [{"r1"}, {"r1"}]
     assert len(read) == 2
@@ -279,8 +281,8 @@ def test_an_identifier_that_several_results_have_is_named_in_one_digest_and_one_
 
     def facts_of(*responses: ToolCallResponse) -> Mapping[str, Facts]:
         entries = log(start(0), ask("see #77"), call("c0"), call("c1"), end("tools"), *responses)
-        made = Planner(entries, FactLines(), {}, now=0.0, load=inline)
-        (overlay,) = made.plan(PolicyWish(tools=DIGEST), bounds(0, 0)).overlays
+        made = Planner(entries, StatusLineFormatter(), {}, now=0.0, load=inline)
+        (overlay,) = made.plan(PolicyRequest(tools=DIGEST), bounds(0, 0)).overlays
         shown = str(made.view((overlay,)).messages)
         assert shown.count("example.test") == sum("example.test" in str(facts) for facts in overlay.facts.values())
         return overlay.facts

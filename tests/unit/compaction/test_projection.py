@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from jp.compaction.projection import Kept, Origin, Summarised, project
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.projection import Origin, SummaryOrigin, TurnOrigin, project
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.conversation.entries import (
     AnyEntry,
     Compaction,
@@ -44,11 +44,11 @@ def summary(first: int, last: int, text: str = "what happened", *, identity: str
 
 
 def events_of(*entries: AnyEntry, continuing: bool = False) -> tuple[ViewEvent, ...]:
-    return project(log(*entries), StatusLines(), continuing=continuing).events
+    return project(log(*entries), PlainStatusFormatter(), continuing=continuing).events
 
 
 def origins_of(*entries: AnyEntry) -> list[Origin]:
-    return [turn.origin for turn in project(log(*entries), StatusLines()).turns]
+    return [turn.origin for turn in project(log(*entries), PlainStatusFormatter()).turns]
 
 
 def outline(events: Sequence[ViewEvent]) -> list[str]:
@@ -88,19 +88,19 @@ def summarised(first: int, last: int, text: str = "what happened") -> list[str]:
 
 def test_a_stream_without_overlays_is_shown_as_it_is() -> None:
     assert outline(events_of(*turns(2))) == raw(0) + raw(1)
-    assert origins_of(*turns(2)) == [Kept(0), Kept(1)]
+    assert origins_of(*turns(2)) == [TurnOrigin(0), TurnOrigin(1)]
 
 
 def test_an_empty_stream_has_an_empty_view_whatever_covers_it() -> None:
-    assert project([], StatusLines()).turns == ()
+    assert project([], PlainStatusFormatter()).turns == ()
     assert origins_of(Header(format=1, created_at="", nonce=""), summary(0, 5)) == []
 
 
 def test_a_turn_without_anything_to_show_keeps_its_place() -> None:
-    assert origins_of(*whole_turn(0), start(1)) == [Kept(0), Kept(1)]
+    assert origins_of(*whole_turn(0), start(1)) == [TurnOrigin(0), TurnOrigin(1)]
     assert origins_of(*whole_turn(0), start(1), summary(0, 1, identity="z")) == [
-        Summarised(from_turn=0, to_turn=0, compaction="z"),
-        Kept(1),
+        SummaryOrigin(from_turn=0, to_turn=0, compaction="z"),
+        TurnOrigin(1),
     ]
 
 
@@ -113,7 +113,7 @@ def test_stripping_reasoning_leaves_the_rest() -> None:
 def test_a_policy_that_strips_keeps_the_turns_one_to_one() -> None:
     compaction = Compaction(from_turn=0, to_turn=2, reasoning="strip", tool_calls=OMIT)
 
-    assert origins_of(*turns(3), compaction) == [Kept(0), Kept(1), Kept(2)]
+    assert origins_of(*turns(3), compaction) == [TurnOrigin(0), TurnOrigin(1), TurnOrigin(2)]
 
 
 def test_stripping_requests_keeps_names_ids_and_responses() -> None:
@@ -149,12 +149,12 @@ def test_omitted_calls_take_their_responses_with_them() -> None:
 
 def test_a_summary_replaces_everything_in_its_range_and_is_a_turn_of_its_own() -> None:
     compaction = summary(1, 4, identity="z")
-    projection = project(log(*turns(6), compaction), StatusLines())
+    projection = project(log(*turns(6), compaction), PlainStatusFormatter())
 
     assert [turn.origin for turn in projection.turns] == [
-        Kept(0),
-        Summarised(from_turn=1, to_turn=4, compaction="z"),
-        Kept(5),
+        TurnOrigin(0),
+        SummaryOrigin(from_turn=1, to_turn=4, compaction="z"),
+        TurnOrigin(5),
     ]
     assert outline(projection.events) == raw(0) + summarised(1, 4) + raw(5)
 
@@ -191,9 +191,9 @@ def test_a_newer_summary_inside_an_older_one_leaves_that_before_and_after_it() -
         summarised(0, 0, "outer") + summarised(1, 2, "inner") + summarised(3, 3, "outer")
     )
     assert origins_of(*entries) == [
-        Summarised(from_turn=0, to_turn=0, compaction="o"),
-        Summarised(from_turn=1, to_turn=2, compaction="i"),
-        Summarised(from_turn=3, to_turn=3, compaction="o"),
+        SummaryOrigin(from_turn=0, to_turn=0, compaction="o"),
+        SummaryOrigin(from_turn=1, to_turn=2, compaction="i"),
+        SummaryOrigin(from_turn=3, to_turn=3, compaction="o"),
     ]
 
 
@@ -201,7 +201,7 @@ def test_a_newer_summary_inside_an_older_one_leaves_that_before_and_after_it() -
 def test_adjacent_summaries_with_the_same_text_stay_two(identity: str) -> None:
     entries = [*turns(2), summary(0, 0, "s", identity=identity), summary(1, 1, "s", identity=identity)]
 
-    assert len(project(entries, StatusLines()).turns) == 2
+    assert len(project(entries, PlainStatusFormatter()).turns) == 2
 
 
 def test_a_blank_summary_is_no_summary() -> None:
@@ -258,7 +258,7 @@ def test_what_is_no_event_is_not_shown_and_changes_nothing() -> None:
 def test_turns_count_from_an_unstarted_one_where_events_stand_before_any_start() -> None:
     leading = [ask("early"), say("yes"), end()]
 
-    assert origins_of(*leading, *whole_turn(1)) == [Kept(0), Kept(1)]
+    assert origins_of(*leading, *whole_turn(1)) == [TurnOrigin(0), TurnOrigin(1)]
     assert outline(events_of(*leading, *whole_turn(1), summary(1, 1, "s"))) == ([
         "user: early",
         "assistant: yes",
@@ -269,15 +269,15 @@ def test_turns_count_from_an_unstarted_one_where_events_stand_before_any_start()
 def test_reverted_turns_are_gone_and_the_others_keep_their_numbers() -> None:
     entries = [*turns(3), Revert(entries=("t1",), id="r")]
 
-    assert origins_of(*entries) == [Kept(0), Kept(2)]
+    assert origins_of(*entries) == [TurnOrigin(0), TurnOrigin(2)]
     assert outline(events_of(*entries)) == raw(0) + raw(2)
-    assert origins_of(*entries, Revert(entries=("r",))) == [Kept(0), Kept(1), Kept(2)]
+    assert origins_of(*entries, Revert(entries=("r",))) == [TurnOrigin(0), TurnOrigin(1), TurnOrigin(2)]
 
 
 def test_a_summary_runs_on_over_a_reverted_turn() -> None:
     entries = [*turns(4), summary(0, 3, identity="z"), Revert(entries=("t1", "t3"))]
 
-    assert origins_of(*entries) == [Summarised(from_turn=0, to_turn=2, compaction="z")]
+    assert origins_of(*entries) == [SummaryOrigin(from_turn=0, to_turn=2, compaction="z")]
 
 
 def test_reverted_compactions_do_not_exist() -> None:
@@ -291,7 +291,7 @@ def test_a_summary_that_stands_inside_a_turn_covers_what_that_turn_held_by_then(
     entries = [*whole_turn(0), *whole_turn(1)[:6], summary(0, 1, identity="z"), say("more"), end()]
 
     assert outline(events_of(*entries)) == [*summarised(0, 1), "assistant: more"]
-    assert origins_of(*entries) == [Summarised(from_turn=0, to_turn=1, compaction="z"), Kept(1)]
+    assert origins_of(*entries) == [SummaryOrigin(from_turn=0, to_turn=1, compaction="z"), TurnOrigin(1)]
 
 
 def test_a_policy_that_stands_inside_a_turn_covers_what_that_turn_held_by_then() -> None:
@@ -436,5 +436,5 @@ def test_a_view_begins_with_the_user() -> None:
     entries = [say("early"), call("c0"), end("tools"), respond("c0"), start(1), ask("now")]
 
     assert outline(events_of(*entries)) == ["user: now"]
-    assert origins_of(*entries) == [Kept(0), Kept(1)]
+    assert origins_of(*entries) == [TurnOrigin(0), TurnOrigin(1)]
     assert events_of(say("alone")) == ()

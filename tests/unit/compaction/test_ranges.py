@@ -15,7 +15,7 @@ from jp.compaction.overlays import (
     KeepTurns,
     Policy,
     Range,
-    RangeWish,
+    RangeRequest,
     SinceCompaction,
     StreamShape,
     TurnFacts,
@@ -47,7 +47,7 @@ def found(
     shape: StreamShape = TEN,
     policy: Policy = "tools",
 ) -> tuple[int, int] | None:
-    wish = RangeWish(start=start, end=end, keep_first=first, keep_last=last)
+    wish = RangeRequest(start=start, end=end, keep_first=first, keep_last=last)
     result = resolve(wish, shape, policy, now=NOW)
     return None if result is None else (result.first, result.last)
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from jp.compaction.projection import project
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -47,7 +47,7 @@ def read(identity: str, *resources: Resource) -> list[AnyEntry]:
 def shown(*entries: AnyEntry) -> list[Resource | str]:
     """The snapshots of a view, or the words in place of them."""
     found: list[Resource | str] = []
-    for event in project(log(*entries), StatusLines()).events:
+    for event in project(log(*entries), PlainStatusFormatter()).events:
         match event:
             case UserResource(resource=resource):
                 found.append(resource)
@@ -73,7 +73,7 @@ def test_a_duplicate_refers_to_the_result_that_stands_before_it() -> None:
 
 
 def test_a_reference_in_place_of_an_attachment_is_marked_as_not_the_users_words() -> None:
-    events = project(log(*attach(0, A), *attach(1, again(A))), StatusLines()).events
+    events = project(log(*attach(0, A), *attach(1, again(A))), PlainStatusFormatter()).events
 
     assert events[1] == UserText(text=TO_ATTACHMENT, turn=1, origin="q1", synthetic=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import Policies, Winners, coverages
 from jp.compaction.projection import project
 from jp.conversation.entries import (
@@ -60,9 +60,9 @@ AFTER = [*whole_turn(3), *whole_turn(4)]
 def shown(compaction: Compaction) -> list[str]:
     """The view of turns 0 to 2, one line for each event; what comes later is what it was."""
     entries = log(*RAW, compaction, *AFTER)
-    view = project(entries, FactLines())
+    view = project(entries, StatusLineFormatter())
     later = [event for event in view.events if event.turn > 2]
-    plain = project([entry for entry in entries if not isinstance(entry, Compaction)], FactLines())
+    plain = project([entry for entry in entries if not isinstance(entry, Compaction)], StatusLineFormatter())
     assert later == [event for event in plain.events if event.turn > 2]
     lines: list[str] = []
     for event in view.events[: len(view.events) - len(later)]:
@@ -162,7 +162,7 @@ def test_stacking_semantics_in_a_view() -> None:
     summary = Compaction(id="A", from_turn=0, to_turn=0, summary=SummaryPolicy(text="short"))
     strip = Compaction(id="B", from_turn=0, to_turn=1, tool_calls=ToolCallPolicy(policy="strip", response=True))
 
-    events = project(log(*turns, summary, strip), FactLines()).events
+    events = project(log(*turns, summary, strip), StatusLineFormatter()).events
     results = [event for event in events if isinstance(event, ToolResult)]
 
     assert [event.turn for event in events if isinstance(event, AssistantReasoning)] == [1, 2]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from jp.compaction.large_items import Saved, Savings, savings_of
-from jp.compaction.status_lines import StatusLines, reference
+from jp.compaction.status_lines import PlainStatusFormatter, reference
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -24,7 +24,7 @@ SENTENCE = len(reference(URI, checksum(FULL), "the attachment at turn 0"))
 
 
 def savings(*entries: AnyEntry) -> Savings:
-    return savings_of(log(*entries), StatusLines(), recall="recall")
+    return savings_of(log(*entries), PlainStatusFormatter(), recall="recall")
 
 
 def attach(number: int, *resources: Resource) -> list[AnyEntry]:

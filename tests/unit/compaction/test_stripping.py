@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from jp.compaction.status_lines import StatusLines, shown_size, stripped_arguments, stripped_content
+from jp.compaction.status_lines import PlainStatusFormatter, shown_size, stripped_arguments, stripped_content
 from jp.conversation.entries import JsonObject, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import AudioBlock, Block, ImageBlock, Resource, ResourceBlock, ResourceLink, TextBlock
 
-STAND_INS = StatusLines()
+STAND_INS = PlainStatusFormatter()
 STATUS = (TextBlock(text="[compacted] run: success"),)
 SIZE = len("[compacted] run: success")
 NOTHING: JsonObject = {}

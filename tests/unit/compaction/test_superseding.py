@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from jp.compaction.projection import project
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, ToolCallPolicy, ToolCallResponse
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock, checksum
 from jp.conversation.thread import ToolResult, UserResource, UserText
@@ -45,7 +45,7 @@ def attachment(turn: int) -> str:
 def shown(*entries: AnyEntry) -> list[Resource | str]:
     """The snapshots of a view, or the first words in place of them."""
     found: list[Resource | str] = []
-    for event in project(log(*entries), StatusLines()).events:
+    for event in project(log(*entries), PlainStatusFormatter()).events:
         match event:
             case UserResource(resource=resource):
                 found.append(resource)

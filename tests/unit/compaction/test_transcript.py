@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import hashlib
 
-from jp.compaction.projection import Kept, Projection, Summarised
+from jp.compaction.projection import Projection, SummaryOrigin, TurnOrigin
 from jp.compaction.transcript import transcript_of, whole_transcript
 from jp.context.types import Call, Digested, Facts, Message, Meta, ReasoningBlock, StoredBlock, TextBlock
 from jp.conversation import entries as log
@@ -23,7 +23,7 @@ SYNTHETIC = Meta(kind="synthetic", hidden=True)
 
 
 def view(*events: ViewEvent) -> Projection:
-    return Projection(events=events, origins=((Kept(0), 0),))
+    return Projection(events=events, origins=((TurnOrigin(0), 0),))
 
 
 def messages(*events: ViewEvent) -> list[Message]:
@@ -109,14 +109,14 @@ def test_ids_are_as_the_provider_gave_them_and_numbered_where_they_repeat() -> N
 
 
 def test_a_summary_is_marked_and_never_a_persons_request() -> None:
-    summary = Summarised(from_turn=0, to_turn=1, compaction="s")
+    summary = SummaryOrigin(from_turn=0, to_turn=1, compaction="s")
     events = (
         UserText(text="[summary]", turn=0, origin="s", synthetic=True),
         AssistantText(text="Much happened.", turn=0, origin="s", synthetic=True),
         AssistantText(text="Yes", turn=2, origin="a"),
     )
 
-    found = transcript_of(Projection(events=events, origins=((summary, 0), (Kept(2), 2)))).messages
+    found = transcript_of(Projection(events=events, origins=((summary, 0), (TurnOrigin(2), 2)))).messages
 
     assert [(row.role, row.meta) for row in found] == [
         ("user", SYNTHETIC),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from jp.compaction.projection import project
-from jp.compaction.status_lines import AFTER_MESSAGE, INSIST, StatusLines, anchor_of, continue_request
+from jp.compaction.status_lines import AFTER_MESSAGE, INSIST, PlainStatusFormatter, anchor_of, continue_request
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -34,7 +34,7 @@ from logs import ask, call, end, log, respond, say, start, think
 
 
 def view(*entries: AnyEntry, continuing: bool = False) -> tuple[ViewEvent, ...]:
-    return project(log(start(0), *entries), StatusLines(), continuing=continuing).events
+    return project(log(start(0), *entries), PlainStatusFormatter(), continuing=continuing).events
 
 
 def texts(events: Sequence[ViewEvent]) -> list[str]:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from jp.compaction.projection import VisibleCopy, newest_copy
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, ToolCallPolicy, ToolCallResponse
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from logs import LONG, call, end, log, start
@@ -13,7 +13,7 @@ OTHER = Resource(uri="file:///w/b.py", text=LONG)
 
 
 def newest(*entries: AnyEntry) -> VisibleCopy | None:
-    return newest_copy(URI, log(*entries), StatusLines())
+    return newest_copy(URI, log(*entries), PlainStatusFormatter())
 
 
 def attach(number: int, *resources: Resource) -> list[AnyEntry]:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from artifacts import MemoryArtifacts
-from jp.compaction.fact_lines import StandingArtifacts
+from jp.compaction.fact_lines import KnownArtifacts
 from jp.context.markers import Cutter, bounded, contains_marker, marked_handles, marker, shortest_limit
 
 NONCE = "5eed5eed"
@@ -46,7 +46,7 @@ def test_a_limit_below_what_a_marker_takes_is_that(limit: int) -> None:
 def test_where_no_marker_fits_nothing_is_cut() -> None:
     text = "a" * (shortest_limit(NONCE) + 1)
 
-    assert bounded(text, 0, Cutter(NONCE, StandingArtifacts({}))) is text
+    assert bounded(text, 0, Cutter(NONCE, KnownArtifacts({}))) is text
 
 
 @pytest.mark.parametrize("length", [140, 141, 142, 1_000, 1_063, 1_064, 1_065, 1_066, 10_063, 10_065])

@@ -8,10 +8,10 @@ from jp.context.evidence import Mentions
 from jp.context.markers import checksum_of
 from jp.context.summary_fold import (
     Computed,
+    ModelAccount,
     Provenance,
     Recallable,
     SummaryState,
-    Told,
     answers_in,
     fit_summary,
     fold_state,
@@ -60,7 +60,7 @@ def test_no_secret_that_a_model_has_told_stays() -> None:
     )
     told = replace(told, requirements=("the password is hunter2-XYZ",))
 
-    state = fold_state(Told(account=told), Computed(), MemoryArtifacts())
+    state = fold_state(ModelAccount(account=told), Computed(), MemoryArtifacts())
 
     assert state.account.decisions == (Decision(what="keep it", why="export API_KEY=[redacted:key]"),)
     assert state.account.open == ("token=[redacted:token]",)
@@ -72,8 +72,8 @@ def test_answers_stay_where_no_model_accounts_for_them_and_what_there_is_no_room
     computed = Computed(answers=("yes", "no"), evicted=("said long ago",))
     store = MemoryArtifacts()
 
-    local = fold_state(Told(account=NOTHING_SAID, is_local=True), computed, store)
-    told = fold_state(Told(account=ACCOUNT, unsupported=2), computed, store)
+    local = fold_state(ModelAccount(account=NOTHING_SAID, is_local=True), computed, store)
+    told = fold_state(ModelAccount(account=ACCOUNT, unsupported=2), computed, store)
 
     assert (local.answers, local.provenance) == (("yes", "no"), Provenance(is_local=True))
     assert (told.answers, told.provenance) == ((), Provenance(unsupported=2))

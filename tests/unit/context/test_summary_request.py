@@ -3,12 +3,20 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from jp.context.summary_asking import Asking, Known, answer_budget, build_request, fenced, repaired, room_for_record
+from jp.context.summary_asking import (
+    Known,
+    QuestionSettings,
+    answer_budget,
+    build_request,
+    fenced,
+    repaired,
+    room_for_record,
+)
 from jp.context.summary_fold import SummaryState
 from jp.context.summary_source import Ledger
 from summaries import ACCOUNT, FENCE
 
-ASKING = Asking(fence=FENCE, today="2026-11-21")
+ASKING = QuestionSettings(fence=FENCE, today="2026-11-21")
 NOTHING = Known()
 KNOWN = Known(previous=SummaryState(account=ACCOUNT), ledger=Ledger(modified=("a.py",)))
 
@@ -49,7 +57,7 @@ def test_a_repair_says_what_was_wrong() -> None:
 @pytest.mark.parametrize("fence", ["", "short", "a" * 65, "with space here and", "a1B2c3D4e5F6-7B8"])
 def test_a_fence_that_a_text_may_have_by_chance_is_refused(fence: str) -> None:
     with pytest.raises(ValueError, match="a fence is 16 to 64 letters and digits"):
-        Asking(fence=fence, today="today")
+        QuestionSettings(fence=fence, today="today")
 
 
 def test_a_text_without_the_fence_stays() -> None:

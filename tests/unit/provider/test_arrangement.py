@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from jp.conversation.resource import Resource, TextBlock
 from jp.conversation.thread import AssistantText, ToolCall, ToolResult, UserResource, UserText, ViewEvent
-from jp.provider.transcript import Answered, Called, arguments_of, arranged, newest_request, plain_id
+from jp.provider.transcript import WireCall, WireResult, arguments_of, in_wire_order, newest_request, plain_id
 
 
 def ask(text: str, turn: int = 0, *, synthetic: bool = False) -> UserText:
@@ -21,11 +21,11 @@ def answer(to: str, text: str) -> ToolResult:
 
 def told(events: Sequence[ViewEvent]) -> list[str]:
     words: list[str] = []
-    for event in arranged(events):
+    for event in in_wire_order(events):
         match event:
-            case Called(wire_id=wire_id):
+            case WireCall(wire_id=wire_id):
                 words.append(f"call {wire_id}")
-            case Answered(wire_id=wire_id, is_error=is_error):
+            case WireResult(wire_id=wire_id, is_error=is_error):
                 words.append(f"{'no ' if is_error else ''}answer {wire_id}")
             case UserResource(resource=resource):
                 words.append(resource.uri)
@@ -70,10 +70,10 @@ def test_ids_that_repeat_are_numbered_and_none_is_given_twice() -> None:
 def test_a_tool_of_an_old_log_has_a_name_that_every_provider_takes() -> None:
     names = ["look", "my tool", "a.b/c", "9lives", "-x", "é", "", "n" * 200]
     calls = [ToolCall(call_id="c", name=name, arguments={}, turn=0, origin=str(i)) for i, name in enumerate(names)]
-    plain = [event.call.name for event in arranged(calls) if isinstance(event, Called)]
+    plain = [event.call.name for event in in_wire_order(calls) if isinstance(event, WireCall)]
 
     assert plain == ["look", "my_tool", "a_b_c", "_9lives", "_-x", "_", "tool", "n" * 128]
-    assert [event.call.name for event in arranged(calls) if isinstance(event, Answered)] == plain
+    assert [event.call.name for event in in_wire_order(calls) if isinstance(event, WireResult)] == plain
 
 
 def test_what_a_model_sent_in_place_of_arguments_is_told_as_an_object() -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.compaction.projection import Kept, Projection
+from jp.compaction.projection import Projection, TurnOrigin
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.conversation.thread import ToolResult, UserResource
 from jp.render.transcript import Extent, Output, view_parts
@@ -12,7 +12,7 @@ def test_what_was_cut_is_shown_as_the_model_is_shown_it() -> None:
     returned = Resource(uri="file:///w/b", text="all of it", formatted="head of a file")
     blocks = (TextBlock(text="all of it", formatted="head of a text"), ResourceBlock(resource=returned))
     result = ToolResult(call="c", call_id="c", name="read", content=blocks, turn=0, origin="r")
-    view = Projection(events=(UserResource(resource=attached, turn=0), result), origins=((Kept(0), 0),))
+    view = Projection(events=(UserResource(resource=attached, turn=0), result), origins=((TurnOrigin(0), 0),))
 
     parts = view_parts(view, load=InlineLoader().load, extent=Extent(attachment_lines=None))
 

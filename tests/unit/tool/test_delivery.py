@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from jp.app.query.sources import LogAddresses
 from jp.compaction.log_contents import handles_of
 from jp.compaction.projection import project
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
 from jp.context.markers import marked_handles
@@ -343,7 +343,7 @@ def test_content_is_the_same_where_uri_and_checksum_are(
     output = deliver(ToolOutput(content=(ResourceBlock(resource=second),)), entries)
 
     ended = (*entries, CycleEnd(attempt=1, finish="tools"))
-    view = project((*ended, ToolCallResponse(id="r1", request="c1", content=output.content)), StatusLines())
+    view = project((*ended, ToolCallResponse(id="r1", request="c1", content=output.content)), PlainStatusFormatter())
     (last,) = [event for event in view.events if isinstance(event, ToolResult) and event.call == "c1"]
     assert output.content == (ResourceBlock(resource=replace(second, duplicate_of="d0" if is_same else None)),)
     assert isinstance(last.content[0], TextBlock if is_same else ResourceBlock)

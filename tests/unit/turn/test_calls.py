@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from doubles import FakeClock, MemoryRecorder, Screen, ScriptedProvider, kinds
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.projection import project
 from jp.context.markers import marker
 from jp.conversation.entries import (
@@ -25,7 +25,7 @@ from jp.conversation.entries import (
 from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
-from jp.provider.transcript import Answered, Called, arranged
+from jp.provider.transcript import WireCall, WireResult, in_wire_order
 from jp.tool.base import Answer, CallOutcome, CallProgress, CallStarted, QuestionAnswered, ToolEvent, ToolOutput
 from jp.turn.loop import CallsRun
 from jp.turn.ports import Recorder, TurnPorts
@@ -75,7 +75,7 @@ class Stage:
             renderer=self.screen,
             tools=tools,
             clock=FakeClock(),
-            stand_ins=FactLines(),
+            status_formatter=StatusLineFormatter(),
         )
         run = CallsRun(ports, self.calls)
         anyio.run(run.run)
@@ -101,9 +101,9 @@ def test_results_are_recorded_as_they_come_and_sent_in_the_order_of_the_calls() 
     assert stage.screen.results == ["tool2: ok", "tool0: ok", "tool1: ok"]
     assert stage.screen.entries == recorded
 
-    sent = list(arranged(project(stage.recorder.entries, FactLines()).events))
-    called = [event for event in sent if isinstance(event, Called)]
-    answered = [event for event in sent if isinstance(event, Answered)]
+    sent = list(in_wire_order(project(stage.recorder.entries, StatusLineFormatter()).events))
+    called = [event for event in sent if isinstance(event, WireCall)]
+    answered = [event for event in sent if isinstance(event, WireResult)]
     assert [event.wire_id for event in called] == [event.wire_id for event in answered]
     assert len({event.wire_id for event in called}) == 3
     assert [event.content for event in answered] == [(TextBlock(text=f"result {number}"),) for number in range(3)]

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from doubles import EchoTools, FakeClock, MemoryRecorder, Screen, ScriptedProvider, Step, answer, call, kinds, messages
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.conversation.entries import ChatRequest, CycleEnd, ToolCallResponse, Usage
 from jp.conversation.thread import Thread, UserText
 from jp.provider.base import (
@@ -120,7 +120,7 @@ class Stage:
             renderer=self.screen,
             tools=EchoTools(),
             clock=FakeClock(),
-            stand_ins=StatusLines(),
+            status_formatter=PlainStatusFormatter(),
             cap=self.cap,
         )
         turn = TurnLoop(ports, SETTINGS, limits=Limits(), retry=RetryPolicy(max_retries=2))

@@ -20,7 +20,7 @@ from doubles import (
     kinds,
     messages,
 )
-from jp.compaction.status_lines import INSIST, StatusLines
+from jp.compaction.status_lines import INSIST, PlainStatusFormatter
 from jp.conversation.entries import ChatRequest, CycleEnd, Header, RequestContext, ToolCallResponse, TurnStart, Usage
 from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, Block, Resource
 from jp.conversation.thread import (
@@ -70,7 +70,7 @@ class Stage:
             renderer=self.screen,
             tools=self.tools,
             clock=self.clock,
-            stand_ins=StatusLines(),
+            status_formatter=PlainStatusFormatter(),
         )
         return TurnLoop(ports, settings, limits=Limits(max_cycles=max_cycles), retry=RetryPolicy(max_retries=2))
 

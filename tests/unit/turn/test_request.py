@@ -4,7 +4,7 @@ from typing import TypeVar
 
 import pytest
 
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
@@ -80,7 +80,9 @@ def test_a_conversation_is_named_by_its_log() -> None:
     header = Header(id="01m", format=1, created_at="2026-11-20T00:00:00Z")
     settings = RequestSettings(provider="p", model="m", renderer=1)
     logs: tuple[tuple[AnyEntry, ...], ...] = ((header, *asked), asked, ())
-    threads = [build_thread(log, settings, loader=InlineLoader(), stand_ins=StatusLines()) for log in logs]
+    threads = [
+        build_thread(log, settings, loader=InlineLoader(), status_formatter=PlainStatusFormatter()) for log in logs
+    ]
 
     assert [thread.conversation for thread in threads] == ["01m", "", ""]
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.conversation.entries import (
     ChatRequest,
     ChatResponse,
@@ -68,8 +68,8 @@ def test_a_context_gives_the_settings_back_and_the_stream_up_to_the_answer_the_t
     first, second = sent_requests((*entries, *more))
 
     assert settings_of(context, InlineLoader()) == settings
-    shown = thread_of(first, entries, loader=InlineLoader(), stand_ins=StatusLines())
+    shown = thread_of(first, entries, loader=InlineLoader(), status_formatter=PlainStatusFormatter())
     assert [event.text for event in shown.events if isinstance(event, UserText)] == ["Hi"]
-    continued = thread_of(second, (*entries, *more), loader=InlineLoader(), stand_ins=StatusLines())
+    continued = thread_of(second, (*entries, *more), loader=InlineLoader(), status_formatter=PlainStatusFormatter())
     assert [event.text for event in continued.events if isinstance(event, AssistantText)] == ["Hel"]
     assert isinstance(continued.events[-1], UserText)

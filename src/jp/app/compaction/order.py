@@ -19,11 +19,11 @@ from jp.compaction.overlays import (
     KeepFor,
     KeepTokens,
     KeepTurns,
-    RangeWish,
+    RangeRequest,
     SinceCompaction,
     check_choice,
 )
-from jp.compaction.planning import PolicyWish, wish_of
+from jp.compaction.planning import PolicyRequest, requested_policies
 from jp.config.layers import Resolved
 from jp.config.model import CompactionConfig, ProfileConfig, ToolCallMode, profiles_of
 from jp.config.schema import key_text
@@ -218,8 +218,8 @@ class CompactionOrder(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    wish: PolicyWish
-    bounds: RangeWish
+    wish: PolicyRequest
+    bounds: RangeRequest
     summary: SummaryOrder = SummaryOrder()
     budget: Budget | None = None
     is_firm: bool = False
@@ -263,11 +263,11 @@ def order_of(
     if asked is None and found.budget is not None:
         asked = configured_budget(found.budget, key=f"conversation.compaction.profiles.{name}.budget")
     return CompactionOrder(
-        name=name, wish=wish_of(found), bounds=bounds, summary=summary, budget=asked, is_firm=is_firm
+        name=name, wish=requested_policies(found), bounds=bounds, summary=summary, budget=asked, is_firm=is_firm
     )
 
 
-def bounds_of(config: CompactionConfig, flags: RangeFlags) -> RangeWish:
+def bounds_of(config: CompactionConfig, flags: RangeFlags) -> RangeRequest:
     """Return the range of turns; an end that options do not name keeps what the configuration keeps there.
 
     Raises:
@@ -280,7 +280,7 @@ def bounds_of(config: CompactionConfig, flags: RangeFlags) -> RangeWish:
     if flags.turn is not None:
         start, end = parse_turn_bounds(flags.turn, option="--turn")
         check_choice(start, end)
-        return RangeWish(start=start, end=end, keep_first=_NOTHING, keep_last=_NOTHING)
+        return RangeRequest(start=start, end=end, keep_first=_NOTHING, keep_last=_NOTHING)
     first = _bound(flags.start, "--from")
     last = _bound(flags.end, "--to")
     check_choice(first, last)
@@ -288,7 +288,7 @@ def bounds_of(config: CompactionConfig, flags: RangeFlags) -> RangeWish:
         keep_first = parse_keep(flags.keep_first, option="--keep-first")
     if flags.keep_last is not None:
         keep_last = parse_keep(flags.keep_last, option="--keep")
-    return RangeWish(
+    return RangeRequest(
         start=first,
         end=last,
         keep_first=keep_first if first is None else _NOTHING,
@@ -343,13 +343,13 @@ def _bound(text: str | None, option: str) -> Bound | None:
     return None if text is None else parse_bound(text, option=option)
 
 
-def _flagged(flags: PolicyFlags) -> PolicyWish:
+def _flagged(flags: PolicyFlags) -> PolicyRequest:
     mode = None if flags.tools is None else _MODES.get(flags.tools)
     if flags.tools is not None and mode is None:
         raise UsageError(f"--tools cannot be {flags.tools!r}", hint=f"it is one of {', '.join(_MODES)}")
     if flags.resources not in {None, "superseded"}:
         raise UsageError(f"--resources cannot be {flags.resources!r}", hint="it is `superseded`")
-    return PolicyWish(
+    return PolicyRequest(
         reasoning=flags.reasoning,
         tools=None if mode is None else tool_policy(mode),
         resources=flags.resources is not None,
@@ -408,7 +408,7 @@ def _policies_value(profile: ProfileConfig) -> dict[str, Any]:
 
 
 def _overlay_of(listed: ListedProfile) -> Compaction:
-    wish = wish_of(listed.profile)
+    wish = requested_policies(listed.profile)
     return Compaction(
         from_turn=0,
         to_turn=0,

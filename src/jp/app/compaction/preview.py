@@ -24,11 +24,11 @@ from jp.app.compaction.summarizer import (
 from jp.app.estimates import known_error
 from jp.app.models import details_of
 from jp.compaction.budgeting import Budgeting
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import Range
 from jp.compaction.planning import Effect, Plan, Planner, with_unwritten_summary
 from jp.compaction.projection import project
-from jp.compaction.status_lines import StandIns
+from jp.compaction.status_lines import StatusFormatter
 from jp.compaction.transcript import transcript_of
 from jp.config.model import AppConfig, profiles_of
 from jp.context.breakdown import Calibration, Part, calibrate
@@ -82,7 +82,7 @@ class LastCycle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def last_cycle(
-    entries: Sequence[AnyEntry], messages: Transcript, loader: Loader, stand_ins: StandIns
+    entries: Sequence[AnyEntry], messages: Transcript, loader: Loader, status_formatter: StatusFormatter
 ) -> LastCycle | None:
     """Return the last request of a stream that was measured; `messages` are those of its view."""
     reported = reported_usage(entries)
@@ -90,7 +90,7 @@ def last_cycle(
         usage = reported.get((sent.turn, sent.cycle, sent.attempt))
         if usage is not None and prompt_tokens(usage):
             then = entries[: sent.entries]
-            before = transcript_of(project(then, stand_ins, continuing=sent.going_on), then).messages
+            before = transcript_of(project(then, status_formatter, continuing=sent.going_on), then).messages
             beside = sum(part.tokens for part in parts_of(settings_of(sent.context, loader)))
             current = context_in_force(entries)
             stands = current is not None and is_same_context(sent.context, current)
@@ -240,7 +240,9 @@ class Previewer:
         self.loader = loader
         self._now = now
         self.model = model or conversation_model(entries, config)
-        self.planner = Planner(entries, FactLines(), config.conversation.tools, now=now, load=texts_of(loader))
+        self.planner = Planner(
+            entries, StatusLineFormatter(), config.conversation.tools, now=now, load=texts_of(loader)
+        )
         self._ratio = self._measured_ratio()
         self._chooser: tuple[CompactionOrder, Budgeting] | None = None
 
@@ -275,7 +277,7 @@ class Previewer:
     def _measured_ratio(self) -> float:
         """Return the tokens for one estimated: as the conversation's last request was measured, else by the model."""
         name = str(self.model)
-        last = last_cycle(self.entries, self.planner.view().messages, self.loader, FactLines())
+        last = last_cycle(self.entries, self.planner.view().messages, self.loader, StatusLineFormatter())
         learned = Calibration()
         if last is not None and last.model == name:
             learned = calibrate(learned, name, estimated=last.estimated, reported=last.reported)
@@ -336,8 +338,8 @@ class Previewer:
     def _gains_from(self, turns: Range) -> bool:
         """Return whether a summary of these turns may be shorter than what the view has for them now."""
         tokens = self._tokens_of(turns)
-        is_told = self.planner.is_told(turns) and tokens <= limit_of(self.config, self.model)
-        return tokens > _LEAST_SUMMARY and not is_told
+        is_summarized = self.planner.is_summarized(turns) and tokens <= limit_of(self.config, self.model)
+        return tokens > _LEAST_SUMMARY and not is_summarized
 
     def _tokens_of(self, turns: Range) -> int:
         return sum(turn.tokens for turn in self.planner.shape.turns if turns.first <= turn.number <= turns.last)
@@ -415,7 +417,9 @@ def _withheld(
     try:
         adapter = create_adapter(config.providers.llm, context.provider, kind=kind)
         stream = (*entries, *overlays, *upcoming)
-        thread = build_thread(stream, settings_of(context, loader), loader=loader, stand_ins=FactLines())
+        thread = build_thread(
+            stream, settings_of(context, loader), loader=loader, status_formatter=StatusLineFormatter()
+        )
         return render_bound(adapter, thread, entries).withheld
     except JpError:
         # What cannot be asked again loses nothing; asking it says why.
@@ -481,7 +485,7 @@ def gains_of(
 ) -> Sequence[ProfileGain]:
     """Return the profiles, those that free most first. `ratio` is the model's tokens for one estimated."""
     compaction = config.conversation.compaction
-    planner = Planner(entries, FactLines(), config.conversation.tools, now=time())
+    planner = Planner(entries, StatusLineFormatter(), config.conversation.tools, now=time())
     gains: list[ProfileGain] = []
     for name in profiles_of(compaction):
         order = order_of(compaction, profile=name)

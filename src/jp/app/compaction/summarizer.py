@@ -14,11 +14,11 @@ from jp.app.compaction.order import SummaryOrder
 from jp.app.options import AnyWorkspace, base_directory
 from jp.compaction.log_contents import Leaf, LogContent
 from jp.compaction.overlays import Range
-from jp.compaction.summaries import Summarised, Summarising, summarising
+from jp.compaction.summaries import SummaryExchange, SummaryResult, summarize_turns
 from jp.config.model import AppConfig
 from jp.context.estimate import estimate_tokens
 from jp.context.redaction import redact
-from jp.context.summary_asking import Asking, SummaryRequest, Terms, summary_limit
+from jp.context.summary_asking import QuestionSettings, SummaryRequest, Terms, summary_limit
 from jp.context.summary_schema import (
     ErrorKind,
     StructuredSummary,
@@ -123,8 +123,8 @@ class Summarizer:
             SummaryFailedError: its answers cannot be used.
         """
         terms = Terms(window=self._window, limit=limit, may_fall_back=False, calls=MOST_CALLS)
-        asking = Asking(fence=os.urandom(12).hex(), today=_today())
-        steps = summarising(
+        asking = QuestionSettings(fence=os.urandom(12).hex(), today=_today())
+        steps = summarize_turns(
             entries, found, terms=terms, asking=asking, load=texts_of(loader), wishes=order.instructions
         )
         outcome = await self._run(steps, order)
@@ -137,13 +137,13 @@ class Summarizer:
         policy = replace(outcome.policy, model=str(self.model), usage=self.usage)
         return WrittenSummary(policy=policy, model=self.model, usage=self.usage, unsupported=outcome.unsupported)
 
-    async def _run(self, steps: Summarising, order: SummaryOrder) -> Summarised | SummaryError:
+    async def _run(self, steps: SummaryExchange, order: SummaryOrder) -> SummaryResult | SummaryError:
         try:
             request = next(steps)
             while True:
                 request = steps.send(await self._reply(request, order))
         except StopIteration as end:
-            outcome: Summarised | SummaryError = end.value
+            outcome: SummaryResult | SummaryError = end.value
             return outcome
 
     async def _reply(self, request: SummaryRequest, order: SummaryOrder) -> SummaryReply:
@@ -253,8 +253,8 @@ def rehearse(
     reply: SummaryReply = _UNANSWERED,
 ) -> Rehearsal:
     """Return a summary of `found` as if the model gave this reply; `wishes` are the user's instructions for it."""
-    asking = Asking(fence="0" * 24, today=_today())
-    steps = summarising(entries, found, terms=terms, asking=asking, load=texts_of(loader), wishes=wishes)
+    asking = QuestionSettings(fence="0" * 24, today=_today())
+    steps = summarize_turns(entries, found, terms=terms, asking=asking, load=texts_of(loader), wishes=wishes)
     tokens = calls = 0
     policy: SummaryPolicy | None = None
     try:
@@ -264,8 +264,8 @@ def rehearse(
         while True:
             steps.send(reply)
     except StopIteration as end:
-        outcome: Summarised | SummaryError = end.value
-        policy = outcome.policy if isinstance(outcome, Summarised) else None
+        outcome: SummaryResult | SummaryError = end.value
+        policy = outcome.policy if isinstance(outcome, SummaryResult) else None
     return Rehearsal(input=tokens, calls=calls, policy=policy)
 
 

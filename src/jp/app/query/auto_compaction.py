@@ -17,17 +17,17 @@ from jp.app.compaction.summarizer import error_kind_of, limit_of, local_summary,
 from jp.app.estimates import known_error
 from jp.app.query.budget import payment
 from jp.app.query.wiring import Wiring
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import (
     NEWEST_CYCLES,
     UNCOVERED_CYCLES,
     KeepTurns,
     Range,
-    RangeWish,
+    RangeRequest,
     SinceCompaction,
     compactions_in_force,
 )
-from jp.compaction.planning import Planner, PolicyWish, wish_of
+from jp.compaction.planning import Planner, PolicyRequest, requested_policies
 from jp.config.model import AppConfig, AutoConfig, profiles_of
 from jp.context.policy import Circumstances as Around
 from jp.context.policy import (
@@ -57,7 +57,7 @@ from jp.turn.ports import Recorder
 from jp.turn.sent import sent_requests, thread_of
 from jp.workspace.files import SYSTEM, make_directories, replace_file, timestamp
 
-_ONLY_SUMMARY = PolicyWish(summary=True)
+_ONLY_SUMMARY = PolicyRequest(summary=True)
 
 
 _MOST_RETRIES = 1
@@ -145,9 +145,9 @@ class OverlayMaker:
         return self._with(planner, draft, planner.with_inside(overlays, self._wish))
 
     @property
-    def _wish(self) -> PolicyWish:
+    def _wish(self) -> PolicyRequest:
         profile = profiles_of(self._wiring.config.conversation.compaction)["default"]
-        return replace(wish_of(profile), summary=False)
+        return replace(requested_policies(profile), summary=False)
 
     def _planned(self, planner: Planner, *, is_forced: bool) -> tuple[Compaction, ...]:
         return planner.plan(self._wish, self._bounds(is_forced=is_forced)).overlays
@@ -238,13 +238,13 @@ class OverlayMaker:
             return None, after_failure(state, error_kind_of(error), at)
         return written.policy, after_answer(state)
 
-    def _bounds(self, *, is_forced: bool) -> RangeWish:
+    def _bounds(self, *, is_forced: bool) -> RangeRequest:
         """Return the turns after the last compaction, without what is kept and without the turn that runs."""
         keep = KeepTurns(0) if is_forced else self._order.bounds.keep_last
         if isinstance(keep, KeepTurns):
             keep = KeepTurns(keep.turns + 1)
         keep_first = KeepTurns(0) if is_forced else self._order.bounds.keep_first
-        return RangeWish(start=SinceCompaction(), keep_first=keep_first, keep_last=keep)
+        return RangeRequest(start=SinceCompaction(), keep_first=keep_first, keep_last=keep)
 
 
 def _impatient(config: AppConfig) -> AppConfig:
@@ -332,7 +332,7 @@ def ratio_in(recorder: Recorder, wiring: Wiring) -> float | None:
             return None
         if usage is not None and prompt_tokens(usage):
             try:
-                thread = thread_of(sent, entries, loader=recorder, stand_ins=FactLines())
+                thread = thread_of(sent, entries, loader=recorder, status_formatter=StatusLineFormatter())
                 wire = render_bound(wiring.provider, thread, entries[: sent.entries]).wire
                 size = prompt_size(wire.sections)
             except JpError:
@@ -449,7 +449,9 @@ class AutomaticCompaction:
     def _planner(self) -> Planner:
         tools = self._wiring.config.conversation.tools
         load = texts_of(self._recorder)
-        return Planner(tuple(self._recorder.entries), FactLines(), tools, now=time(), source="auto", load=load)
+        return Planner(
+            tuple(self._recorder.entries), StatusLineFormatter(), tools, now=time(), source="auto", load=load
+        )
 
     def _is_triggered(self, used: int, reclaimable: int, around: Around, *, least: int = 0) -> bool:
         """Return whether so much is to be removed; the code of why, or why not, goes to the log with its numbers."""

@@ -100,11 +100,11 @@ def _first_request(
 ) -> WireRequest:
     from msgspec.structs import replace
 
-    from jp.compaction.fact_lines import FactLines
+    from jp.compaction.fact_lines import StatusLineFormatter
 
     cap.cached = max(cap.cached, _last_prompt(entries, settings))
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), replace(request, id=f"{_NEXT}-request"))
-    thread = build_thread((*entries, *upcoming), settings, loader=loader, stand_ins=FactLines())
+    thread = build_thread((*entries, *upcoming), settings, loader=loader, status_formatter=StatusLineFormatter())
     return render_bound(cap, thread, entries).wire
 
 

@@ -7,7 +7,7 @@ import msgspec
 from jp.app.query.attachments import RestoringLoader
 from jp.app.query.conversation import QueryConversation
 from jp.app.query.wiring import Wiring, say_what_is_left_out
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.conversation.entries import ChatRequest, TurnStart, Usage
 from jp.errors import UsageError
 from jp.provider.base import Sections, WireRequest
@@ -90,7 +90,7 @@ async def preview_request(held: QueryConversation | None, wiring: Wiring, reques
     entries = () if held is None else held.entries
     loader = RestoringLoader(InlineLoader() if held is None else held.loader, request)
     upcoming = (TurnStart(id=f"{_NEXT}-turn"), msgspec.structs.replace(request, id=f"{_NEXT}-request"))
-    thread = build_thread((*entries, *upcoming), wiring.settings, loader=loader, stand_ins=FactLines())
+    thread = build_thread((*entries, *upcoming), wiring.settings, loader=loader, status_formatter=StatusLineFormatter())
     for sentence in loader.notices():
         wiring.notice(sentence)
     wire = render_bound(wiring.provider, thread, entries).wire

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from jp.app.query.attachments import AttachmentSchemes, leads_outside
 from jp.attachment.base import AttachmentError, Declaration, Delivery, attributed_uris, scheme_of
-from jp.compaction.fact_lines import FactLines, nonce_of
+from jp.compaction.fact_lines import StatusLineFormatter, nonce_of
 from jp.compaction.log_contents import AmbiguousHandleError, Leaf, find_content, handles_of, recallable
 from jp.compaction.projection import newest_copy
 from jp.config.model import ConversationConfig
@@ -147,7 +147,7 @@ class AttachedSources:
         self._schemes = schemes
         self._config = config
         self._typed = {declaration.text: declaration for declaration in typed if not declaration.exclude}
-        self._stand_ins = FactLines()
+        self._status_formatter = StatusLineFormatter()
 
     async def resolve(self, uri: str, stream: Stream) -> Resource:
         """See the port.
@@ -176,7 +176,7 @@ class AttachedSources:
         Raises:
             StorageError: see the port.
         """
-        copy = newest_copy(uri, stream.entries, self._stand_ins)
+        copy = newest_copy(uri, stream.entries, self._status_formatter)
         if copy is None:
             return None
         if copy.resource.formatted is not None and copy.resource.formatted_against is None:

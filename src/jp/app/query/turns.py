@@ -17,7 +17,7 @@ from jp.app.models import listed_abilities
 from jp.app.query.conversation import ConversationContext
 from jp.app.query.screen import TurnDisplay, TurnEnd
 from jp.app.query.wiring import Wiring
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.conversation.entries import ChatRequest, ChatResponse, Revert, ToolCallRequest, TurnStart, Usage
 from jp.conversation.thread import Thread
 from jp.errors import JpError
@@ -110,7 +110,7 @@ class TurnRunner:
             renderer=renderer,
             tools=self._wiring.tools,
             clock=clock,
-            stand_ins=FactLines(),
+            status_formatter=StatusLineFormatter(),
             cap=self._wiring.cap or NoCap(),
             room=self._room(),
         )

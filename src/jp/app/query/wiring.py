@@ -17,7 +17,7 @@ from jp.app.query.arguments import QueryArguments
 from jp.app.query.conversation import QueryContext
 from jp.app.query.screen import Dialogue, Screen
 from jp.app.toolset import Toolset
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.config.model import AppConfig, DeduplicationConfig
 from jp.conversation.entries import (
     AnyEntry,
@@ -308,7 +308,9 @@ def check_rendering(wiring: Wiring, request: ChatRequest) -> None:
         ConfigurationError: a parameter cannot be sent.
         ProviderError: an attachment cannot be sent.
     """
-    thread = build_thread((TurnStart(), request), wiring.settings, loader=InlineLoader(), stand_ins=FactLines())
+    thread = build_thread(
+        (TurnStart(), request), wiring.settings, loader=InlineLoader(), status_formatter=StatusLineFormatter()
+    )
     say_what_is_left_out(wiring, wiring.provider.render(thread))
 
 

@@ -13,7 +13,7 @@ from jp.app.conversations import ReadConversation
 from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions
 from jp.cli.output import print_result
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.errors import JpError, UsageError
 from jp.provider.base import WireRequest
 from jp.provider.registry import ModelId, create_provider
@@ -42,7 +42,7 @@ def print_as_sent(options: GlobalOptions, read: ReadConversation, chosen: str) -
     """
     sent = _choose(sent_requests(read.entries), chosen)
     provider = _provider_of(read, sent)
-    thread = thread_of(sent, read.entries, loader=read.loader, stand_ins=FactLines())
+    thread = thread_of(sent, read.entries, loader=read.loader, status_formatter=StatusLineFormatter())
     request = render_bound(provider, thread, read.entries[: sent.entries]).wire
     is_verified = _is_verified(provider, request, sent)
     if is_verified is False:
@@ -214,12 +214,12 @@ def _pieces(
 def _view(options: GlobalOptions, read: ReadConversation, extent: Extent) -> Iterator[str]:
     """Yield what the model sees."""
     from jp.cli.output import look_of_stdout
-    from jp.compaction.fact_lines import FactLines
+    from jp.compaction.fact_lines import StatusLineFormatter
     from jp.compaction.projection import project
     from jp.render.history import pretty_of, text_of
     from jp.render.transcript import view_lines, view_parts
 
-    view = project(read.entries, FactLines())
+    view = project(read.entries, StatusLineFormatter())
     if options.format == "json":
         return view_lines(view, load=read.loader.load, extent=extent)
     parts = view_parts(view, load=read.loader.load, extent=extent)

@@ -19,13 +19,13 @@ from jp.provider.transcript import (
     IMAGES,
     NOT_SHOWN,
     PDF,
-    Answered,
-    Arranged,
-    Called,
-    GrowingMessages,
+    ContentPart,
+    IncrementalMessages,
     Media,
-    Shown,
-    Words,
+    TextPart,
+    WireCall,
+    WireEvent,
+    WireResult,
     arguments_of,
     empty_attachment,
     media_type_of,
@@ -85,9 +85,9 @@ def text_block(text: str) -> JsonObject:
     return {"type": "text", "text": text}
 
 
-def _block(shown: Shown) -> JsonObject:
+def _block(shown: ContentPart) -> JsonObject:
     match shown:
-        case Words(text=text):
+        case TextPart(text=text):
             return text_block(text)
         case Media(media_type=media_type):
             source = {"type": "base64", "media_type": media_type, "data": shown.base64}
@@ -206,7 +206,7 @@ class Builder:
             found._messages[-1] = Message(role=last.role, content=list(last.content))
         return found
 
-    def add(self, event: Arranged) -> None:
+    def add(self, event: WireEvent) -> None:
         """Add the next event.
 
         Raises:
@@ -222,10 +222,10 @@ class Builder:
                 self._say("assistant", text_block(text) if text.strip() else None)
             case AssistantReasoning():
                 self._say("assistant", own_thinking(event, self._model, self._provider))
-            case Called(wire_id=wire_id, call=call):
+            case WireCall(wire_id=wire_id, call=call):
                 block = {"type": "tool_use", "id": wire_id, "name": call.name, "input": arguments_of(call)}
                 self._say("assistant", block)
-            case Answered():
+            case WireResult():
                 self._say("user", _result(event))
             case _:
                 assert_never(event)
@@ -276,7 +276,7 @@ class Builder:
             self._messages.pop()
 
 
-def _result(answered: Answered) -> JsonObject:
+def _result(answered: WireResult) -> JsonObject:
     content = result_content(answered.content, is_error=answered.is_error)
     block: JsonObject = {"type": "tool_result", "tool_use_id": answered.wire_id}
     if content:
@@ -287,7 +287,7 @@ def _result(answered: Answered) -> JsonObject:
 
 
 def build_messages(
-    thread: Thread, *, provider: str = PROVIDER, growing: GrowingMessages[Builder] | None = None
+    thread: Thread, *, provider: str = PROVIDER, growing: IncrementalMessages[Builder] | None = None
 ) -> Messages:
     """Return the messages of `thread`. The roles alternate, the user speaks first, and each call is answered at once.
 
@@ -296,7 +296,7 @@ def build_messages(
     Raises:
         ProviderError: a new attachment is of a type that the API does not take, of kind `unsupported`.
     """
-    growing = GrowingMessages() if growing is None else growing
+    growing = IncrementalMessages() if growing is None else growing
     newest = newest_request(thread.events)
     return growing.build(thread, lambda: Builder(provider, thread.model, newest)).finish()
 

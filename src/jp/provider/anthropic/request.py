@@ -9,7 +9,7 @@ import msgspec
 
 from jp.context.cache_hints import Piece, count_markable, place_hints
 from jp.conversation.entries import JsonObject
-from jp.conversation.thread import CachePolicy, Effort, GrowingMap, Parameters, Thread, ToolDefinition
+from jp.conversation.thread import CachePolicy, Effort, IncrementalMap, Parameters, Thread, ToolDefinition
 from jp.provider.anthropic.messages import (
     PROVIDER,
     THINKING_TYPES,
@@ -25,7 +25,7 @@ from jp.provider.base import Model, Sections, SentMessage, WireRequest
 from jp.provider.errors import ProviderError
 from jp.provider.models import model_for
 from jp.provider.parameters import SHARES, call_request, effort_of, is_off, merged, nearest_level, not_sent, sampling_of
-from jp.provider.transcript import GrowingMessages
+from jp.provider.transcript import IncrementalMessages
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 """Beta header that lets a request ask to drop thoughts whose signature no longer fits."""
@@ -295,13 +295,15 @@ def _mark(points: tuple[list[JsonObject], list[Place]], wires: list[JsonObject],
         wires[number] = {**wires[number], "content": content}
 
 
-class Growth:
+class RenderCache:
     """State of the previous request, for a thread that grows."""
 
     def __init__(self) -> None:
-        self.messages = GrowingMessages[Builder]()
-        self.wires = GrowingMap[Message, JsonObject](lambda message: {"role": message.role, "content": message.content})
-        self.sections = GrowingMap[Message, SentMessage](_sent)
+        self.messages = IncrementalMessages[Builder]()
+        self.wires = IncrementalMap[Message, JsonObject](
+            lambda message: {"role": message.role, "content": message.content}
+        )
+        self.sections = IncrementalMap[Message, SentMessage](_sent)
 
 
 def _sent(message: Message) -> SentMessage:
@@ -309,7 +311,7 @@ def _sent(message: Message) -> SentMessage:
 
 
 def render(
-    thread: Thread, *, betas: Sequence[str] = (), provider: str = PROVIDER, growth: Growth | None = None
+    thread: Thread, *, betas: Sequence[str] = (), provider: str = PROVIDER, growth: RenderCache | None = None
 ) -> WireRequest:
     """Return the request for `thread`. The same thread gives the same bytes, with any `growth`.
 
@@ -326,7 +328,7 @@ def render(
     """
     model = model_for(PROVIDER, thread)
     parameters = thread.parameters
-    growth = Growth() if growth is None else growth
+    growth = RenderCache() if growth is None else growth
     conversation = build_messages(thread, provider=provider, growing=growth.messages)
     messages = conversation.messages
     settle_trailing_answer(messages)

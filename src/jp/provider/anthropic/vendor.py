@@ -16,7 +16,7 @@ from jp.provider.vendor import CloudCall, CloudOffer, ModelList, Vendor
 if TYPE_CHECKING:
     import httpx2
 
-    from jp.provider.anthropic.request import Growth
+    from jp.provider.anthropic.request import RenderCache
     from jp.provider.listing import Fields, ListedModel, Page
     from jp.provider.vendor import Cloud, ListingServer
 
@@ -34,13 +34,13 @@ class AnthropicAdapter:
         self.id = provider
         self._betas = tuple(betas)
         self._chains = chains
-        self._growth: Growth | None = None
+        self._growth: RenderCache | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
-        from jp.provider.anthropic.request import Growth, render
+        from jp.provider.anthropic.request import RenderCache, render
 
-        self._growth = self._growth or Growth()
+        self._growth = self._growth or RenderCache()
         return render(thread, betas=self._betas, provider=self.id, growth=self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:

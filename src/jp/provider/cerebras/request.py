@@ -10,7 +10,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.base import Model, WireRequest
 from jp.provider.chat.messages import Quirks, Server
-from jp.provider.chat.request import Asked, ChatAdapter
+from jp.provider.chat.request import ChatAdapter, ServerOptions
 from jp.provider.models import model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level, not_sent
 
@@ -39,7 +39,7 @@ class CerebrasAdapter(ChatAdapter):
         return self.render_for(thread, self._cerebras, wanted)
 
 
-def asked(parameters: Parameters, model: Model) -> Asked:
+def asked(parameters: Parameters, model: Model) -> ServerOptions:
     """Return the reasoning settings, and notes about those that are not sent.
 
     The format is always sent: without it, some models write their reasoning into the text.
@@ -48,7 +48,7 @@ def asked(parameters: Parameters, model: Model) -> Asked:
     fields: JsonObject = {} if model.abilities.thinking == "none" else {"reasoning_format": "parsed"}
     if effort is not None:
         fields["reasoning_effort"] = effort
-    return Asked(fields=fields, left_out=tuple(_left_out(parameters, model, effort)))
+    return ServerOptions(fields=fields, left_out=tuple(_left_out(parameters, model, effort)))
 
 
 def _effort(parameters: Parameters, model: Model) -> str | None:

@@ -19,13 +19,13 @@ from jp.provider.transcript import (
     IMAGES,
     NOT_SHOWN,
     PDF,
-    Answered,
-    Arranged,
-    Called,
-    GrowingMessages,
+    ContentPart,
+    IncrementalMessages,
     Media,
-    Shown,
-    Words,
+    TextPart,
+    WireCall,
+    WireEvent,
+    WireResult,
     arguments_of,
     attachment,
     newest_request,
@@ -194,10 +194,10 @@ def text_part(text: str) -> JsonObject:
     return {"type": "text", "text": text}
 
 
-def part(shown: Shown) -> JsonObject:
+def part(shown: ContentPart) -> JsonObject:
     """Return a part of a user's message."""
     match shown:
-        case Words(text=text):
+        case TextPart(text=text):
             return text_part(text)
         case Media(media_type=media_type):
             return _media_part(shown, media_type)
@@ -252,12 +252,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     parts: Sequence[JsonObject]
 
 
-def result_of(answered: Answered, *, takes: frozenset[str]) -> Result:
+def result_of(answered: WireResult, *, takes: frozenset[str]) -> Result:
     """Return the content of a tool result; an error is marked as one."""
     lines: list[str] = []
     parts: list[JsonObject] = []
     for piece in result(answered.content, takes=takes, is_error=answered.is_error):
-        if isinstance(piece, Words):
+        if isinstance(piece, TextPart):
             lines.append(piece.text)
         else:
             lines.append(f"[{piece.name}: {piece.media_type}, shown after the results]")
@@ -358,13 +358,13 @@ class Builder:
             found._messages[-1] = self._messages[-1].fork()
         return found
 
-    def add(self, event: Arranged) -> None:
+    def add(self, event: WireEvent) -> None:
         """Add the next event.
 
         Raises:
             ProviderError: it is a new attachment of a type that is not taken, of kind `unsupported`.
         """
-        if self._shown and not isinstance(event, Answered):
+        if self._shown and not isinstance(event, WireResult):
             self._show()
         match event:
             case UserText() | UserResource():
@@ -373,9 +373,9 @@ class Builder:
                 self._say(text)
             case AssistantReasoning():
                 self._reason(event)
-            case Called():
+            case WireCall():
                 self._answer().calls.append(self._call(event))
-            case Answered():
+            case WireResult():
                 found = result_of(event, takes=self._takes)
                 self._messages.append(Message(role="tool", texts=[found.text], call_id=event.wire_id))
                 self._shown += found.parts
@@ -458,7 +458,7 @@ class Builder:
         elif returned == "text" and event.text.strip():
             self._say(thought(event.text))
 
-    def _call(self, called: Called) -> JsonObject:
+    def _call(self, called: WireCall) -> JsonObject:
         arguments = msgspec.json.encode(arguments_of(called.call)).decode()
         call: JsonObject = {
             "id": called.wire_id,
@@ -470,9 +470,9 @@ class Builder:
         return call
 
 
-def growing_messages(server: Server) -> GrowingMessages[Builder]:
+def incremental_messages(server: Server) -> IncrementalMessages[Builder]:
     """Return what builds the messages for a server, request after request."""
-    return GrowingMessages(partial(wire_id, kind=server.quirks.call_ids))
+    return IncrementalMessages(partial(wire_id, kind=server.quirks.call_ids))
 
 
 def system_texts(thread: Thread) -> list[str]:

@@ -11,7 +11,7 @@ import msgspec
 from jp.config.entries import ServerConfig
 from jp.context.cache_hints import Piece, count_markable, place_hints
 from jp.conversation.entries import JsonObject
-from jp.conversation.thread import GrowingMap, Parameters, Thread, ToolDefinition
+from jp.conversation.thread import IncrementalMap, Parameters, Thread, ToolDefinition
 from jp.provider.base import Level, Model, ResponseDecoder, Sections, SentMessage, WireRequest
 from jp.provider.chat.messages import (
     Builder,
@@ -19,7 +19,7 @@ from jp.provider.chat.messages import (
     Place,
     Quirks,
     Server,
-    growing_messages,
+    incremental_messages,
     response_format,
     system_texts,
     text_part,
@@ -121,7 +121,7 @@ _PATH = "/chat/completions"
 _MARKER = "cache_control"
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a request that only the adapter of a server has.
 
     Attributes:
@@ -139,20 +139,22 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     marker: JsonObject | None = None
 
 
-_NOTHING = Asked()
+_NOTHING = ServerOptions()
 
 
-class Growth:
+class RenderCache:
     """State of the previous request, for a thread that grows."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.messages = growing_messages(server)
-        self.wires = GrowingMap[Message, JsonObject](lambda message: wire_message(message, server))
-        self.sections = GrowingMap[JsonObject, SentMessage](_sent)
+        self.messages = incremental_messages(server)
+        self.wires = IncrementalMap[Message, JsonObject](lambda message: wire_message(message, server))
+        self.sections = IncrementalMap[JsonObject, SentMessage](_sent)
 
 
-def render(thread: Thread, server: Server, asked: Asked = _NOTHING, growth: Growth | None = None) -> WireRequest:
+def render(
+    thread: Thread, server: Server, asked: ServerOptions = _NOTHING, growth: RenderCache | None = None
+) -> WireRequest:
     """Return the request for `thread`. The same thread gives the same bytes, with any `growth`.
 
     Raises:
@@ -161,7 +163,7 @@ def render(thread: Thread, server: Server, asked: Asked = _NOTHING, growth: Grow
             send (`invalid_request`).
     """
     model, quirks, parameters = model_for(server.kind, thread), server.quirks, thread.parameters
-    growth = Growth(server) if growth is None else growth
+    growth = RenderCache(server) if growth is None else growth
     conversation = growth.messages.build(thread, lambda: Builder(thread, server, model)).finish()
     choice = choice_of(parameters, thread.tools, model, quirks)
     plea = conversation.plead(choice.plea) if choice.plea else None
@@ -249,21 +251,23 @@ class ChatAdapter:
     `asks` says of each thread what only this server is asked; `revision` grows whenever it says it otherwise.
     """
 
-    def __init__(self, server: Server, asks: Callable[[Thread], Asked] | None = None, *, revision: int = 0) -> None:
+    def __init__(
+        self, server: Server, asks: Callable[[Thread], ServerOptions] | None = None, *, revision: int = 0
+    ) -> None:
         self.id = server.provider
         self.renderer = RENDERER + revision
         self._server = server
         self._asks = asks
-        self._growth: Growth | None = None
+        self._growth: RenderCache | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
         return self.render_for(thread, self._server, _NOTHING if self._asks is None else self._asks(thread))
 
-    def render_for(self, thread: Thread, server: Server, asked: Asked) -> WireRequest:
+    def render_for(self, thread: Thread, server: Server, asked: ServerOptions) -> WireRequest:
         """Return the request for `thread` to `server`, which may depend on the model."""
         if self._growth is None or self._growth.server != server:
-            self._growth = Growth(server)
+            self._growth = RenderCache(server)
         return render(thread, server, asked, self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
@@ -304,14 +308,14 @@ def create(settings: ServerConfig, provider: str) -> ChatAdapter:
     return ChatAdapter(server, partial(asked, settings=settings, provider=provider))
 
 
-def asked(thread: Thread, *, settings: ServerConfig, provider: str) -> Asked:
+def asked(thread: Thread, *, settings: ServerConfig, provider: str) -> ServerOptions:
     """Return the reasoning settings in the server's format, if any are set."""
     parameters = thread.parameters
     kept = cache_not_sent(parameters.cache, "the server keeps what it wants")
     if parameters.reasoning in {None, "auto"}:
-        return Asked(left_out=kept)
+        return ServerOptions(left_out=kept)
     fields = _fields(parameters, settings)
-    return Asked(fields=fields, left_out=(*_unmet(parameters, fields, settings, provider), *kept))
+    return ServerOptions(fields=fields, left_out=(*_unmet(parameters, fields, settings, provider), *kept))
 
 
 def _fields(parameters: Parameters, settings: ServerConfig) -> JsonObject:

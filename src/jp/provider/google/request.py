@@ -15,7 +15,7 @@ from jp.conversation.thread import (
     AssistantData,
     AssistantReasoning,
     AssistantText,
-    GrowingMap,
+    IncrementalMap,
     Parameters,
     Thread,
     ToolCall,
@@ -41,13 +41,13 @@ from jp.provider.parameters import (
 from jp.provider.transcript import (
     NOT_SHOWN,
     PDF,
-    Answered,
-    Arranged,
-    Called,
-    GrowingMessages,
+    ContentPart,
+    IncrementalMessages,
     Media,
-    Shown,
-    Words,
+    TextPart,
+    WireCall,
+    WireEvent,
+    WireResult,
     arguments_of,
     attachment,
     newest_request,
@@ -260,9 +260,9 @@ def _inline(media: Media) -> JsonObject:
     return {"inlineData": {"mimeType": media.media_type, "data": media.base64}}
 
 
-def _part(shown: Shown) -> JsonObject:
+def _part(shown: ContentPart) -> JsonObject:
     match shown:
-        case Words(text=text):
+        case TextPart(text=text):
             return text_part(text)
         case Media():
             return _inline(shown)
@@ -294,11 +294,11 @@ def attachment_parts(resource: Resource, abilities: Abilities, *, provider: str,
     return [text_part(not_shown(resource.uri, resource.mime_type, len(shown_of(resource))))]
 
 
-def function_response(answered: Answered, abilities: Abilities) -> Response:
+def function_response(answered: WireResult, abilities: Abilities) -> Response:
     """Return the result of a call. The API requires the function's name again, and an object."""
     taken = _taken(abilities) & _IN_RESULTS
     pieces = result(answered.content, takes=taken, is_error=answered.is_error)
-    text = "\n".join(piece.text for piece in pieces if isinstance(piece, Words))
+    text = "\n".join(piece.text for piece in pieces if isinstance(piece, TextPart))
     media = [piece for piece in pieces if isinstance(piece, Media)]
     response: JsonObject = {
         "id": answered.wire_id,
@@ -364,13 +364,13 @@ class Builder:
             found._contents[-1] = Content(speaker=last.speaker, parts=list(last.parts))
         return found
 
-    def add(self, event: Arranged) -> None:
+    def add(self, event: WireEvent) -> None:
         """Add the next event.
 
         Raises:
             ProviderError: it is a new attachment of a type that the model does not take, of kind `unsupported`.
         """
-        if self._beside and not isinstance(event, Answered):
+        if self._beside and not isinstance(event, WireResult):
             self._show_beside()
         match event:
             case UserText():
@@ -383,9 +383,9 @@ class Builder:
                 self._say("model", *self._signed(text, metadata))
             case AssistantReasoning(text=text, metadata=metadata):
                 self._say("model", *self._thought(text, metadata))
-            case Called():
+            case WireCall():
                 self._say("model", self._call(event))
-            case Answered():
+            case WireResult():
                 response = function_response(event, self._model.abilities)
                 self._say("results", response.part)
                 self._beside += response.beside
@@ -422,7 +422,7 @@ class Builder:
         kind: JsonObject = {} if (metadata or {}).get("part") == "text" else {"thought": True}
         return [{"text": text, **kind, "thoughtSignature": signature}]
 
-    def _call(self, called: Called) -> JsonObject:
+    def _call(self, called: WireCall) -> JsonObject:
         call = called.call
         part: JsonObject = {
             "functionCall": {"id": called.wire_id, "name": call.name, "args": arguments_of(call)},
@@ -514,13 +514,13 @@ def _declaration(tool: ToolDefinition) -> JsonObject:
     return declaration
 
 
-class Growth:
+class RenderCache:
     """State of the previous request, for a thread that grows."""
 
     def __init__(self) -> None:
-        self.contents = GrowingMessages[Builder]()
-        self.wires = GrowingMap[Content, JsonObject](lambda content: content.wire)
-        self.sections = GrowingMap[JsonObject, SentMessage](_sent)
+        self.contents = IncrementalMessages[Builder]()
+        self.wires = IncrementalMap[Content, JsonObject](lambda content: content.wire)
+        self.sections = IncrementalMap[JsonObject, SentMessage](_sent)
 
 
 def _sent(content: JsonObject) -> SentMessage:
@@ -528,7 +528,7 @@ def _sent(content: JsonObject) -> SentMessage:
 
 
 def render(
-    thread: Thread, *, provider: str = PROVIDER, store: bool | None = None, growth: Growth | None = None
+    thread: Thread, *, provider: str = PROVIDER, store: bool | None = None, growth: RenderCache | None = None
 ) -> WireRequest:
     """Return the request for `thread`. The same thread gives the same bytes, with any `growth`.
 
@@ -546,7 +546,7 @@ def render(
     """
     model = model_for(PROVIDER, thread)
     parameters = thread.parameters
-    growth = Growth() if growth is None else growth
+    growth = RenderCache() if growth is None else growth
     contents = growth.contents.build(thread, lambda: Builder(thread, provider)).finish()
     if not contents:
         raise ProviderError("there is no message to send", kind="invalid_request")

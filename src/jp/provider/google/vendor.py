@@ -14,7 +14,7 @@ from jp.provider.vendor import CloudCall, CloudOffer, ModelList, Vendor
 if TYPE_CHECKING:
     import httpx2
 
-    from jp.provider.google.request import Growth
+    from jp.provider.google.request import RenderCache
     from jp.provider.listing import Fields, ListedModel, Page
     from jp.provider.vendor import ListingServer
 
@@ -27,13 +27,13 @@ class GoogleAdapter:
     def __init__(self, *, provider: str = "google", store: bool | None = False) -> None:
         self.id = provider
         self._store = store
-        self._growth: Growth | None = None
+        self._growth: RenderCache | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
-        from jp.provider.google.request import Growth, render
+        from jp.provider.google.request import RenderCache, render
 
-        self._growth = self._growth or Growth()
+        self._growth = self._growth or RenderCache()
         return render(thread, provider=self.id, store=self._store, growth=self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters, Thread
 from jp.provider.base import Model, WireRequest
 from jp.provider.chat.messages import Quirks, Server
-from jp.provider.chat.request import Asked, ChatAdapter
+from jp.provider.chat.request import ChatAdapter, ServerOptions
 from jp.provider.models import model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level
 
@@ -48,7 +48,7 @@ def _quirks(*, tool_choice: bool) -> Quirks:
     return Quirks(return_reasoning="reasoning_content", tool_choice=tool_choice, probes=True)
 
 
-def asked(thread: Thread, reasoning_format: ReasoningFormat, *, names_tool: bool) -> Asked:
+def asked(thread: Thread, reasoning_format: ReasoningFormat, *, names_tool: bool) -> ServerOptions:
     """Return the settings of reasoning and tool choice if they are set; else the server's own apply."""
     parameters, model = thread.parameters, model_for(PROVIDER, thread)
     fields: JsonObject = {} if reasoning_format == "auto" else {"reasoning_format": reasoning_format}
@@ -57,7 +57,7 @@ def asked(thread: Thread, reasoning_format: ReasoningFormat, *, names_tool: bool
     if template := _template(parameters, model):
         fields["chat_template_kwargs"] = template
     kept = cache_not_sent(parameters.cache, "the server keeps what it wants")
-    return Asked(fields=fields, left_out=(*_unmet(parameters, template), *kept))
+    return ServerOptions(fields=fields, left_out=(*_unmet(parameters, template), *kept))
 
 
 def _template(parameters: Parameters, model: Model) -> JsonObject:

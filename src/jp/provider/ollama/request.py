@@ -31,14 +31,14 @@ from jp.provider.models import is_made_by, model_for
 from jp.provider.parameters import cache_not_sent, call_request, effort_of, is_off, merged, nearest_level, sampling_of
 from jp.provider.schemas import in_words
 from jp.provider.transcript import (
-    Answered,
-    Arranged,
-    Called,
     Media,
-    Words,
+    TextPart,
+    WireCall,
+    WireEvent,
+    WireResult,
     arguments_of,
-    arranged,
     attachment,
+    in_wire_order,
     newest_request,
     not_shown,
     not_taken,
@@ -235,8 +235,8 @@ class _Builder:
         self._pictures: list[str] = []
         self._asked: JsonObject | None = None
 
-    def add(self, event: Arranged) -> None:
-        if not isinstance(event, Answered):
+    def add(self, event: WireEvent) -> None:
+        if not isinstance(event, WireResult):
             self._show_pictures()
         match event:
             case UserText():
@@ -247,9 +247,9 @@ class _Builder:
                 self._say("content", text)
             case AssistantReasoning(text=text):
                 self._think(event, text)
-            case Called():
+            case WireCall():
                 self._call(event)
-            case Answered():
+            case WireResult():
                 self._return(event)
             case _:
                 assert_never(event)
@@ -260,11 +260,11 @@ class _Builder:
 
     def _ask_in_words(self, event: UserText) -> None:
         """Add the user's request, with the schema of the answer, which a grammar does not show to the model."""
-        self._ask(event, Words(event.text))
+        self._ask(event, TextPart(event.text))
         if event.schema is not None:
-            self._ask(event, Words(in_words(event.schema)))
+            self._ask(event, TextPart(in_words(event.schema)))
 
-    def _call(self, called: Called) -> None:
+    def _call(self, called: WireCall) -> None:
         function = {"name": called.call.name, "arguments": arguments_of(called.call)}
         self._answer().setdefault("tool_calls", []).append({"function": function})
 
@@ -275,12 +275,12 @@ class _Builder:
             if request_of(event) == self._newest:
                 types = "text, JPEG, PNG and WebP" if self._takes else "text"
                 raise not_taken(resource, f"this model of {self._provider}", types)
-            shown = iter((Words(not_shown(resource.uri, resource.mime_type, len(shown_of(resource)))),))
+            shown = iter((TextPart(not_shown(resource.uri, resource.mime_type, len(shown_of(resource)))),))
         for piece in shown:
             self._ask(event, piece)
 
-    def _ask(self, event: UserText | UserResource, piece: Words | Media) -> None:
-        if isinstance(piece, Words) and not piece.text.strip():
+    def _ask(self, event: UserText | UserResource, piece: TextPart | Media) -> None:
+        if isinstance(piece, TextPart) and not piece.text.strip():
             return
         request = request_of(event)
         if self._request != request or self._messages[-1]["role"] != "user":
@@ -310,7 +310,7 @@ class _Builder:
         if is_made_by(event.metadata, self._provider, self._model):
             self._say("thinking", text)
 
-    def _return(self, answered: Answered) -> None:
+    def _return(self, answered: WireResult) -> None:
         pieces = result(answered.content, takes=self._takes, is_error=answered.is_error)
         texts: list[str] = []
         for piece in pieces:
@@ -342,7 +342,7 @@ def build_messages(thread: Thread, model: Model, *, provider: str) -> Messages:
         ProviderError: a new attachment has a type that the model does not accept (kind `unsupported`).
     """
     builder = _Builder(thread, model, provider)
-    for event in arranged(thread.events):
+    for event in in_wire_order(thread.events):
         builder.add(event)
     return builder.finish()
 

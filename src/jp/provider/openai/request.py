@@ -17,7 +17,7 @@ from jp.conversation.thread import (
     AssistantText,
     CachePolicy,
     Effort,
-    GrowingMap,
+    IncrementalMap,
     Parameters,
     Thread,
     ToolDefinition,
@@ -32,13 +32,13 @@ from jp.provider.schemas import strict_answer, strict_schema
 from jp.provider.transcript import (
     IMAGES,
     PDF,
-    Answered,
-    Arranged,
-    Called,
-    GrowingMessages,
+    ContentPart,
+    IncrementalMessages,
     Media,
-    Shown,
-    Words,
+    TextPart,
+    WireCall,
+    WireEvent,
+    WireResult,
     arguments_of,
     attachment,
     newest_request,
@@ -61,9 +61,9 @@ def text_part(text: str) -> JsonObject:
     return {"type": "input_text", "text": text}
 
 
-def _part(shown: Shown) -> JsonObject:
+def _part(shown: ContentPart) -> JsonObject:
     match shown:
-        case Words(text=text):
+        case TextPart(text=text):
             return text_part(text)
         case Media(media_type=media_type) if media_type == PDF:
             name = shown.name.rpartition("/")[2] or "attachment"
@@ -98,7 +98,7 @@ def _in_words(takes: Collection[str]) -> str:
     return " and ".join([", ".join(names), *last])
 
 
-def _parts(shown: Iterable[Shown]) -> list[JsonObject]:
+def _parts(shown: Iterable[ContentPart]) -> list[JsonObject]:
     return [_part(piece) for piece in shown]
 
 
@@ -107,7 +107,7 @@ def output_of(content: Sequence[Block], *, takes: Collection[str], is_error: boo
     shown = result(content, takes=takes, is_error=is_error)
     if any(isinstance(piece, Media) for piece in shown):
         return _parts(shown)
-    text = "\n".join(piece.text for piece in shown if isinstance(piece, Words))
+    text = "\n".join(piece.text for piece in shown if isinstance(piece, TextPart))
     return f"Error: {text}" if is_error else text
 
 
@@ -201,7 +201,7 @@ class Builder:
         found._items, found._held = list(self._items), list(self._held)
         return found
 
-    def add(self, event: Arranged) -> None:
+    def add(self, event: WireEvent) -> None:
         """Add the next event.
 
         Raises:
@@ -219,9 +219,9 @@ class Builder:
                 self._answer(event)
             case AssistantReasoning():
                 self._reason(event)
-            case Called():
+            case WireCall():
                 self._say(_call(event))
-            case Answered():
+            case WireResult():
                 takes = self._takes if model_table(PROVIDER).is_own(self._asked_model) else ()
                 self._end_answer()
                 output = output_of(event.content, takes=takes, is_error=event.is_error)
@@ -295,7 +295,7 @@ class Builder:
         self._has_reasoned = False
 
 
-def _call(called: Called) -> JsonObject:
+def _call(called: WireCall) -> JsonObject:
     arguments = msgspec.json.encode(arguments_of(called.call)).decode()
     return {"type": "function_call", "call_id": called.wire_id, "name": called.call.name, "arguments": arguments}
 
@@ -447,12 +447,12 @@ _MARKER = "prompt_cache_breakpoint"
 _MARK: JsonObject = {_MARKER: {"mode": "explicit"}}
 
 
-class Growth:
+class RenderCache:
     """State of the previous request, for a thread that grows."""
 
     def __init__(self) -> None:
-        self.items = GrowingMessages[Builder](_valid_id)
-        self.sections = GrowingMap[JsonObject, SentMessage](_sent)
+        self.items = IncrementalMessages[Builder](_valid_id)
+        self.sections = IncrementalMap[JsonObject, SentMessage](_sent)
 
 
 def _sent(item: JsonObject) -> SentMessage:
@@ -465,7 +465,7 @@ def render(
     provider: str = PROVIDER,
     summary: Summary = "auto",
     store: bool = False,
-    growth: Growth | None = None,
+    growth: RenderCache | None = None,
 ) -> WireRequest:
     """Return the request for `thread`. The same thread gives the same bytes, with any `growth`.
 
@@ -484,7 +484,7 @@ def render(
     model = model_for(PROVIDER, thread)
     model = msgspec.structs.replace(model, details=msgspec.structs.replace(model.details, id=thread.model))
     parameters = thread.parameters
-    growth = Growth() if growth is None else growth
+    growth = RenderCache() if growth is None else growth
     conversation = growth.items.build(thread, lambda: Builder(provider, model, thread)).finish()
     if not conversation.items:
         raise ProviderError("there is no message to send", kind="invalid_request")

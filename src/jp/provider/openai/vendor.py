@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from jp.provider.listing import Fields, ListedModel, Page
-    from jp.provider.openai.request import Growth, Summary
+    from jp.provider.openai.request import RenderCache, Summary
     from jp.provider.vendor import Cloud, ListingServer
 
 
@@ -30,13 +30,13 @@ class OpenaiAdapter:
         self.id = provider
         self._store = store
         self._summary: Summary = summary
-        self._growth: Growth | None = None
+        self._growth: RenderCache | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
-        from jp.provider.openai.request import Growth, render
+        from jp.provider.openai.request import RenderCache, render
 
-        self._growth = self._growth or Growth()
+        self._growth = self._growth or RenderCache()
         return render(thread, provider=self.id, summary=self._summary, store=self._store, growth=self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import AssistantReasoning, CachePolicy, Parameters, Thread, ToolCall, ToolResult, UserText
 from jp.provider.base import Abilities, Level, Model, WireRequest
 from jp.provider.chat.messages import Quirks, Server
-from jp.provider.chat.request import Asked, ChatAdapter, choice_of
+from jp.provider.chat.request import ChatAdapter, ServerOptions, choice_of
 from jp.provider.models import is_made_by, model_for
 from jp.provider.parameters import cache_not_sent, effort_of, is_off, nearest_level, not_sent, object_at, sampling_of
 
@@ -177,7 +177,7 @@ class OpenrouterAdapter(ChatAdapter):
         return replace(request, body={**request.body, "provider": routing})
 
 
-def asked(thread: Thread, *, headers: tuple[tuple[str, str], ...] = ()) -> Asked:
+def asked(thread: Thread, *, headers: tuple[tuple[str, str], ...] = ()) -> ServerOptions:
     """Return the settings that only OpenRouter has: reasoning, one vendor for a conversation, prompt caching."""
     parameters = thread.parameters
     model = model_for(PROVIDER, thread)
@@ -192,7 +192,7 @@ def asked(thread: Thread, *, headers: tuple[tuple[str, str], ...] = ()) -> Asked
     why = f"{thread.model!r} takes none{' while it reasons' if abilities.sampling else ''}"
     is_told = _maker(thread.model) == "anthropic"
     kept = () if is_told else cache_not_sent(parameters.cache, f"{thread.model!r} keeps what its vendor wants")
-    return Asked(
+    return ServerOptions(
         fields=fields,
         headers=headers,
         left_out=(*([not_sent(unsampled, why)] if unsampled else []), *reasoning.left_out, *kept),

@@ -27,15 +27,15 @@ from jp.compaction.overlays import (
     KeepFor,
     KeepTokens,
     KeepTurns,
-    RangeWish,
+    RangeRequest,
     SinceCompaction,
     StreamShape,
     TurnFacts,
     resolve,
 )
-from jp.compaction.planning import Planner, PolicyWish
+from jp.compaction.planning import Planner, PolicyRequest
 from jp.compaction.projection import project
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.config.assignment import read_partial
 from jp.config.layers import Layer, Origin
 from jp.config.layers import resolve as resolved_settings
@@ -63,22 +63,22 @@ def resolved(**flags: str) -> tuple[int, int] | None:
 def test_without_options_the_usual_profile_is_done_to_all_but_the_newest_turns() -> None:
     order = order_of(CompactionConfig())
 
-    assert (order.name, order.wish) == ("default", PolicyWish(reasoning=True, tools=DIGEST, resources=True))
-    assert order.bounds == RangeWish(keep_first=KeepTurns(0), keep_last=KeepTurns(3))
+    assert (order.name, order.wish) == ("default", PolicyRequest(reasoning=True, tools=DIGEST, resources=True))
+    assert order.bounds == RangeRequest(keep_first=KeepTurns(0), keep_last=KeepTurns(3))
     assert resolved() == (0, 16)
 
 
 def test_options_for_the_range_alone_narrow_the_profile_and_make_no_policy_of_their_own() -> None:
     order = order_of(CompactionConfig(default_profile="light"), ranges=RangeFlags(keep_last="5"))
 
-    assert (order.name, order.wish) == ("light", PolicyWish(reasoning=True))
+    assert (order.name, order.wish) == ("light", PolicyRequest(reasoning=True))
     assert order.bounds.keep_last == KeepTurns(5)
 
 
 def test_options_that_say_what_to_do_stand_in_place_of_every_profile() -> None:
     order = order_of(CONFIG, policies=PolicyFlags(reasoning=True))
 
-    assert (order.name, order.wish) == ("", PolicyWish(reasoning=True))
+    assert (order.name, order.wish) == ("", PolicyRequest(reasoning=True))
     with pytest.raises(UsageError, match="exclude each other"):
         order_of(CONFIG, profile="own", policies=PolicyFlags(summary=""))
 
@@ -94,7 +94,7 @@ def test_options_that_say_what_to_do_stand_in_place_of_every_profile() -> None:
     ],
 )
 def test_each_way_with_tools_is_a_policy(mode: str, policy: ToolCallPolicy) -> None:
-    assert order_of(CONFIG, policies=PolicyFlags(tools=mode)).wish == PolicyWish(tools=policy)
+    assert order_of(CONFIG, policies=PolicyFlags(tools=mode)).wish == PolicyRequest(tools=policy)
 
 
 def test_a_profile_that_strips_requests_is_seen_in_the_view() -> None:
@@ -102,8 +102,8 @@ def test_a_profile_that_strips_requests_is_seen_in_the_view() -> None:
     entries = log(*whole_turn(0), *whole_turn(1))
     order = order_of(config, ranges=RangeFlags(keep_last="1"))
 
-    plan = Planner(entries, StatusLines(), {}, now=0.0).plan(order.wish, order.bounds)
-    events = project([*entries, *plan.overlays], StatusLines()).events
+    plan = Planner(entries, PlainStatusFormatter(), {}, now=0.0).plan(order.wish, order.bounds)
+    events = project([*entries, *plan.overlays], PlainStatusFormatter()).events
 
     assert [event.arguments for event in events if isinstance(event, ToolCall)] == [{}, {"command": "make test"}]
     assert "[compacted]" not in str(events)

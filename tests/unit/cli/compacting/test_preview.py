@@ -13,7 +13,7 @@ from jp.app.compaction.compact import Proposals, StaleProposalError
 from jp.app.compaction.order import CompactionOrder, PolicyFlags, RangeFlags, order_of
 from jp.app.compaction.preview import Previewer
 from jp.app.compaction.summarizer import local_summary
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import Range
 from jp.compaction.projection import project
 from jp.compaction.transcript import transcript_of
@@ -61,11 +61,11 @@ def stored(overlays: Sequence[AnyEntry]) -> tuple[AnyEntry, ...]:
 
 
 def sent(entries: Sequence[AnyEntry]) -> WireRequest:
-    return render(build_thread(entries, SETTINGS, loader=InlineLoader(), stand_ins=FactLines()))
+    return render(build_thread(entries, SETTINGS, loader=InlineLoader(), status_formatter=StatusLineFormatter()))
 
 
 def tokens(entries: Sequence[AnyEntry]) -> int:
-    return estimate_messages(transcript_of(project(entries, FactLines()), entries).messages)
+    return estimate_messages(transcript_of(project(entries, StatusLineFormatter()), entries).messages)
 
 
 def test_what_is_predicted_is_what_is_shown_and_sent_after_it_and_undoing_it_restores_every_byte(

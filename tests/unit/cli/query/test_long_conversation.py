@@ -20,7 +20,7 @@ from jp.app.query.conversation import QueryContext
 from jp.app.query.screen import Dialogue, NoScreen
 from jp.app.query.wiring import Wiring
 from jp.app.settings import read_sources
-from jp.compaction.fact_lines import FactLines
+from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.log_contents import contents_in, handles_of
 from jp.compaction.projection import project
 from jp.config.assignment import read_partial
@@ -160,7 +160,7 @@ def wired(root: Path, provider: Provider, context: QueryContext) -> Wiring:
 
 def words_of(entries: Sequence[AnyEntry]) -> str:
     """All words of the view, with those that it can recall by a handle which stands in it."""
-    events = project(entries, FactLines()).events
+    events = project(entries, StatusLineFormatter()).events
     text = "\n".join(event.text for event in events if isinstance(event, UserText | AssistantText))
     handles = handles_of(entries)
     contents = {handles[sha256]: content for entry in entries for sha256, content in contents_in(entry)}
@@ -209,7 +209,7 @@ class Soak:
             renderer=Screen(),
             tools=self.wiring.tools,
             clock=FakeClock(),
-            stand_ins=FactLines(),
+            status_formatter=StatusLineFormatter(),
             room=automatic,
         )
         self.asked.append(text)

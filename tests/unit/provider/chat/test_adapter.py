@@ -3,7 +3,7 @@ from __future__ import annotations
 from jp.conversation.thread import Thread, UserText
 from jp.provider.base import TextDelta
 from jp.provider.chat.messages import Server
-from jp.provider.chat.request import RENDERER, Asked, ChatAdapter
+from jp.provider.chat.request import RENDERER, ChatAdapter, ServerOptions
 from jp.provider.errors import ProviderError
 
 SERVER = Server(provider="mine", kind="openai-compatible")
@@ -11,7 +11,7 @@ HI = Thread(model="m", system=(), tools=(), events=(UserText(text="Hi", turn=0),
 
 
 def test_an_adapter_renders_reads_and_names_itself() -> None:
-    adapter = ChatAdapter(SERVER, lambda thread: Asked(fields={"seed": len(thread.events)}), revision=2)
+    adapter = ChatAdapter(SERVER, lambda thread: ServerOptions(fields={"seed": len(thread.events)}), revision=2)
     request = adapter.render(HI)
 
     assert (adapter.id, adapter.renderer) == ("mine", RENDERER + 2)

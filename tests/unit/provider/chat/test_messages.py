@@ -19,7 +19,7 @@ from jp.conversation.thread import (
     UserText,
     ViewEvent,
 )
-from jp.provider.chat.messages import Builder, Quirks, Server, growing_messages, joined, wire_message
+from jp.provider.chat.messages import Builder, Quirks, Server, incremental_messages, joined, wire_message
 from jp.provider.errors import ProviderError
 from jp.provider.models import find_model
 
@@ -30,7 +30,9 @@ PNG = b"\x89PNG"
 def built(*events: ViewEvent, system: Sequence[str] = (), **quirks: Any) -> list[JsonObject]:
     server = Server(provider="mine", kind="openai-compatible", quirks=Quirks(**quirks))
     thread = Thread(model=MODEL, system=tuple(system), tools=(), events=events)
-    builder = growing_messages(server).build(thread, lambda: Builder(thread, server, find_model(server.kind, MODEL)))
+    builder = incremental_messages(server).build(
+        thread, lambda: Builder(thread, server, find_model(server.kind, MODEL))
+    )
     found = builder.finish()
     messages = [wire_message(message, server) for message in found.messages]
     if messages:

@@ -21,7 +21,7 @@ from jp.conversation.thread import (
 from jp.errors import ConfigurationError
 from jp.provider.base import WireRequest
 from jp.provider.chat.messages import Quirks, Server
-from jp.provider.chat.request import Asked, render
+from jp.provider.chat.request import ServerOptions, render
 from jp.provider.errors import ProviderError
 
 SERVER = Server(provider="mine", kind="openai-compatible")
@@ -33,9 +33,9 @@ def server(**quirks: Any) -> Server:
     return replace(SERVER, quirks=Quirks(**quirks))
 
 
-def body(thread: Thread = HI, by: Server = SERVER, asked: Asked | None = None, **parameters: Any) -> JsonObject:
+def body(thread: Thread = HI, by: Server = SERVER, asked: ServerOptions | None = None, **parameters: Any) -> JsonObject:
     given = replace(thread, parameters=Parameters(**parameters))
-    rendered = render(given, by, asked or Asked()).body
+    rendered = render(given, by, asked or ServerOptions()).body
     assert_accepted(rendered)
     return rendered
 
@@ -63,7 +63,7 @@ def test_parameters_have_their_names() -> None:
         "stop": ["END"],
         "seed": 7,
     }
-    assert "temperature" not in body(asked=Asked(sampling=False), temperature=0.5)
+    assert "temperature" not in body(asked=ServerOptions(sampling=False), temperature=0.5)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_an_answer_is_held_to_a_schema() -> None:
 
 
 def test_what_only_the_adapter_knows_is_added() -> None:
-    asked = Asked(fields={"reasoning_effort": "low"}, headers=(("x-title", "t"),), left_out=("no top_k",))
+    asked = ServerOptions(fields={"reasoning_effort": "low"}, headers=(("x-title", "t"),), left_out=("no top_k",))
     request = render(HI, SERVER, asked)
 
     assert request.body["reasoning_effort"] == "low"
@@ -171,7 +171,7 @@ LONG = replace(
 
 def marked(thread: Thread) -> list[str]:
     by = server(text_parts=True)
-    request = render(thread, by, Asked(marker=MARK))
+    request = render(thread, by, ServerOptions(marker=MARK))
     assert_accepted(request.body)
     messages: list[JsonObject] = request.body["messages"]
     parts = [part for message in messages if isinstance(message.get("content"), list) for part in message["content"]]
@@ -197,7 +197,7 @@ def test_four_places_are_marked_at_most() -> None:
 
 def test_a_plea_is_not_marked_since_the_next_request_has_none() -> None:
     pleading = replace(LONG, tools=(RUN,), events=LONG.events[:2], parameters=Parameters(tool_choice="run"))
-    request = render(pleading, server(text_parts=True, tool_choice=False), Asked(marker=MARK))
+    request = render(pleading, server(text_parts=True, tool_choice=False), ServerOptions(marker=MARK))
 
     parts = request.body["messages"][-1]["content"]
     assert [(part["text"][:8], "cache_control" in part) for part in parts] == [

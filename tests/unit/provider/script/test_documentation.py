@@ -13,7 +13,7 @@ import pytest
 
 from doubles import FakeClock, MemoryRecorder, Screen, kinds
 from forked import run_jp
-from jp.compaction.status_lines import StatusLines
+from jp.compaction.status_lines import PlainStatusFormatter
 from jp.config.model import ToolConfig
 from jp.conversation.entries import ChatRequest, CycleEnd
 from jp.conversation.resource import Resource
@@ -62,7 +62,7 @@ class Workspace:
             renderer=self.screen,
             tools=tools,
             clock=FakeClock(),
-            stand_ins=StatusLines(),
+            status_formatter=PlainStatusFormatter(),
         )
         settings = RequestSettings(
             provider=provider.id, model="review", renderer=provider.renderer, tools=tools.definitions

@@ -35,6 +35,7 @@ from jp.app.settings import require_tool, tell_ignored
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.errors import UsageError
+from jp.remedies import Option, UseOption, phrase
 from jp.turn.loop import TurnOutcome
 from jp.turn.ports import Recorder
 from jp.turn.request import InlineLoader, Loader
@@ -294,7 +295,7 @@ def _order(wiring: Wiring) -> CompactionOrder:
     if detached and not arguments.compact:
         raise UsageError(
             f"{detached[0]!r} is the name of a profile, but would be part of the query",
-            hint=f"write `--compact={detached[0]}`",
+            hint=phrase("write `", UseOption(Option.COMPACT, detached[0]), "`"),
         )
     return order_of(config.conversation.compaction, profile=arguments.compact or None)
 

@@ -17,6 +17,7 @@ from jp.compaction.fact_lines import StatusLineFormatter
 from jp.errors import JpError, UsageError
 from jp.provider.base import WireRequest
 from jp.provider.registry import ModelId, create_provider
+from jp.remedies import phrase
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.request import digests_of, rendering_version
 from jp.turn.sent import SentRequest, sent_requests, thread_of
@@ -97,7 +98,7 @@ def _provider_of(read: ReadConversation, sent: SentRequest) -> Provider:
             read.resolved.config, model, environ=os.environ, root=root or read.workspace.user_data, needs_key=False
         )
     except JpError as error:
-        error.hint = f"the request went to {str(model)!r}: {error.hint}"
+        error.hint = phrase(f"the request went to {str(model)!r}: ", error.hint)
         raise
 
 

@@ -137,11 +137,13 @@ def _readable(value: Any) -> Any:
 
 
 def _plain(value: object) -> str:
-    """Return a subtype of text, such as an id, as plain text.
+    """Return a subtype of text, such as an id or a text with remedies, as plain text.
 
     Raises:
         TypeError: it is something else.
     """
     if not isinstance(value, str):
         raise TypeError(f"{type(value).__name__} has no form in JSON")
-    return str(value)
+    from jp.cli.terminal.wording import worded
+
+    return str(worded(value))

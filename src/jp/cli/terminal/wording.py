@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from shlex import quote
 from typing import assert_never
 
@@ -74,9 +74,14 @@ OPTIONS: Mapping[Option, str] = {
     Option.YES: "--yes",
 }
 
-_DETACHED = frozenset(
-    {Option.COMPACT, Option.DISABLED_TOOL, Option.FORK, Option.RESET, Option.TOOL, Option.TOOL_POLICY}
-)
+_DETACHED = frozenset({
+    Option.COMPACT,
+    Option.DISABLED_TOOL,
+    Option.FORK,
+    Option.RESET,
+    Option.TOOL,
+    Option.TOOL_POLICY,
+})
 """Options that would not take the next word as their value."""
 
 
@@ -93,36 +98,47 @@ def words_of(remedy: AnyRemedy) -> str:
         case UseOption(option=option, value=value):
             return f"{OPTIONS[option]}{'=' if option in _DETACHED else ' '}{value}" if value else OPTIONS[option]
         case SetSettings(assignments=assignments, scope="run"):
-            return " ".join(f"--cfg {assignment}" for assignment in assignments)
-        case Ask() | Compact() | ChangeConversation() | Show() | SetSettings():
-            return " ".join(("jp", *filter(None, _command(remedy))))
-        case StoreKey(provider=provider):
-            return f"jp keys set {provider}"
-        case TrustWorkspace(path=path, conversation=conversation):
-            return " ".join(("jp workspace trust", *_given("--id", conversation), *([quote(path)] if path else ())))
-        case CreateWorkspace(path=path):
-            return f"jp init {path}".rstrip()
-        case RemoveAttachment(uri=uri):
-            return f"jp attachment rm {quote(uri)}"
+            return " ".join(f"{OPTIONS[Option.CONFIG]} {assignment}" for assignment in assignments)
+        case Ask() | Compact() | ChangeConversation() | Show():
+            words = _of_conversations(remedy)
         case _:
-            assert_never(remedy)
+            words = _of_settings(remedy)
+    return " ".join(filter(None, ("jp", *words)))
 
 
-def _command(remedy: Ask | Compact | ChangeConversation | Show | SetSettings) -> Iterator[str]:
+def _of_conversations(remedy: Ask | Compact | ChangeConversation | Show) -> tuple[str, ...]:
     match remedy:
         case Ask(options=options, words=words, is_open=is_open):
-            yield from ("query", *map(words_of, options), f'"{words}"' if words else "", "…" if is_open else "")
+            said = ("query", *map(words_of, options), f'"{words}"' if words else "", "…" if is_open else "")
         case Compact(conversation=conversation, proposal=proposal, proposes=proposes, reset=reset):
-            yield from ("conversation compact", *_given("--apply", proposal), "--propose" if proposes else "")
-            yield from (f"--reset={reset}" if reset else "", conversation)
+            done = (*_given("--apply", proposal), "--propose" if proposes else "", f"--reset={reset}" if reset else "")
+            said = ("conversation compact", *done, conversation)
         case ChangeConversation(change=change, conversation=conversation):
-            yield from ("conversation", _CHANGES[change], conversation)
+            said = ("conversation", _CHANGES[change], conversation)
         case Show(view=view, name=name, refreshed=refreshed):
-            yield from (_VIEWS[view], name, "--refresh" if refreshed else "")
-        case SetSettings(assignments=assignments, scope=scope):
-            yield from ("config set", "--in user" if scope == "user" else "", *assignments)
+            said = (_VIEWS[view], name, "--refresh" if refreshed else "")
         case _:
             assert_never(remedy)
+    return said
+
+
+def _of_settings(
+    remedy: SetSettings | StoreKey | TrustWorkspace | CreateWorkspace | RemoveAttachment,
+) -> tuple[str, ...]:
+    match remedy:
+        case SetSettings(assignments=assignments, scope=scope):
+            said = ("config set", "--in user" if scope == "user" else "", *assignments)
+        case StoreKey(provider=provider):
+            said = ("keys set", provider)
+        case TrustWorkspace(path=path, conversation=conversation):
+            said = ("workspace trust", *_given("--id", conversation), quote(path) if path else "")
+        case CreateWorkspace(path=path):
+            said = ("init", path)
+        case RemoveAttachment(uri=uri):
+            said = ("attachment rm", quote(uri))
+        case _:
+            assert_never(remedy)
+    return said
 
 
 def _given(option: str, value: str) -> tuple[str, ...]:

@@ -66,6 +66,26 @@ class Option(Enum):
     WORKSPACE = "workspace"
     YES = "yes"
 
+    def __repr__(self) -> str:
+        return str(self)
+
+
+Change: TypeAlias = Literal["undo", "unarchive", "fork", "activate", "delete", "untitle"]
+View: TypeAlias = Literal[
+    "answer",
+    "attachments",
+    "context",
+    "conversation",
+    "conversations",
+    "models",
+    "setting",
+    "setting origin",
+    "setting origins",
+    "settings",
+    "settings files",
+    "tools",
+]
+
 
 class Remedy(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """An action that a text refers to."""
@@ -105,27 +125,14 @@ class Compact(Remedy, frozen=True):
 class ChangeConversation(Remedy, frozen=True):
     """Change `conversation`, or the active one."""
 
-    change: Literal["undo", "unarchive", "fork", "activate", "delete", "untitle"]
+    change: Change
     conversation: str = ""
 
 
 class Show(Remedy, frozen=True):
-    """Show something; `name` says which, `refreshed` asks its sources anew instead of what is kept."""
+    """Show something; `name` says which, `refreshed` asks its sources instead of the cache."""
 
-    view: Literal[
-        "answer",
-        "attachments",
-        "context",
-        "conversation",
-        "conversations",
-        "models",
-        "setting",
-        "setting origin",
-        "setting origins",
-        "settings",
-        "settings files",
-        "tools",
-    ]
+    view: View
     name: str = ""
     refreshed: bool = False
 

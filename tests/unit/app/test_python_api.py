@@ -64,9 +64,10 @@ def ask(options: Options, **fields: Any) -> QueryReport:
 def test_a_question_is_answered_and_nothing_else_is_printed(page: dict[str, Any]) -> None:
     out, err = page["printed"]
 
-    answer, size = out.splitlines()
+    answer, size, remedies = out.splitlines()
     assert answer == "A list of plants."
     assert re.fullmatch(r"\d+ tokens", size)
+    assert remedies.startswith("(SetSettings(assignments=('providers.llm.nobody.base_url=")
     assert err == ""
 
 

@@ -1,4 +1,4 @@
-"""The wording of remedies: the options and commands of jp that stand for what errors, hints and notices refer to."""
+"""The wording of remedies: an option or a command of jp for each that an error, a hint or a notice refers to."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import assert_never
 from jp.remedies import (
     AnyRemedy,
     Ask,
+    Change,
     ChangeConversation,
     Compact,
     CreateWorkspace,
@@ -20,6 +21,7 @@ from jp.remedies import (
     StoreKey,
     TrustWorkspace,
     UseOption,
+    View,
 )
 
 OPTIONS: Mapping[Option, str] = {
@@ -145,7 +147,7 @@ def _given(option: str, value: str) -> tuple[str, ...]:
     return (option, value) if value else ()
 
 
-_CHANGES: Mapping[str, str] = {
+_CHANGES: Mapping[Change, str] = {
     "activate": "use",
     "delete": "rm",
     "fork": "fork",
@@ -153,7 +155,7 @@ _CHANGES: Mapping[str, str] = {
     "undo": "undo",
     "untitle": "edit --no-title",
 }
-_VIEWS: Mapping[str, str] = {
+_VIEWS: Mapping[View, str] = {
     "answer": "conversation print",
     "attachments": "attachment ls",
     "context": "conversation context",

@@ -29,6 +29,7 @@ class Option(Enum):
     EDIT = "edit"
     END = "end"
     EXACT = "exact"
+    EXPIRES = "expires"
     EXPIRES_AT = "expires_at"
     EXTRACT = "extract"
     FORK = "fork"
@@ -42,6 +43,7 @@ class Option(Enum):
     MODEL = "model"
     NEW = "new"
     NO_EDIT = "no_edit"
+    NO_LOCAL = "no_local"
     NO_PERSIST = "no_persist"
     NO_STDIN = "no_stdin"
     PARAMETER = "params"
@@ -77,6 +79,7 @@ View: TypeAlias = Literal[
     "context",
     "conversation",
     "conversations",
+    "labels",
     "models",
     "setting",
     "setting origin",
@@ -157,9 +160,9 @@ class CreateWorkspace(Remedy, frozen=True):
 
 
 class RemoveAttachment(Remedy, frozen=True):
-    """Remove `uri` from the attachments that a conversation declares."""
+    """Remove `uri`, or one of them, from the attachments that a conversation declares."""
 
-    uri: str
+    uri: str = ""
 
 
 AnyRemedy: TypeAlias = (

@@ -379,10 +379,15 @@ def title_of(info: ConversationInfo) -> str:
 
     Fit to be shown.
     """
+    return display_name(info.metadata.title, info.metadata.first_words, info.directory.name)
+
+
+def display_name(title: str | None, first_words: str | None, directory: str) -> str:
+    """Return the same of a conversation in `directory`."""
     from jp.render.sanitize import one_line
 
-    words = info.directory.name.partition("-")[2].replace("-", " ")
-    return one_line(info.metadata.title or info.metadata.first_words or words or "untitled")
+    words = directory.rpartition("/")[2].partition("-")[2].replace("-", " ")
+    return one_line(title or first_words or words or "untitled")
 
 
 class _Several:

@@ -130,7 +130,7 @@ def _readable(value: Any) -> Any:
             return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         case dict():
             return {_readable(name): _readable(below) for name, below in cast("dict[str, Any]", value).items()}
-        case list():
+        case list() | tuple():
             return [_readable(item) for item in cast("list[Any]", value)]
         case _:
             return value

@@ -38,6 +38,7 @@ OPTIONS: Mapping[Option, str] = {
     Option.EDIT: "--edit",
     Option.END: "--to",
     Option.EXACT: "--exact",
+    Option.EXPIRES: "--expires",
     Option.EXPIRES_AT: "--tmp",
     Option.EXTRACT: "--extract",
     Option.FORK: "--fork",
@@ -51,6 +52,7 @@ OPTIONS: Mapping[Option, str] = {
     Option.MODEL: "--model",
     Option.NEW: "--new",
     Option.NO_EDIT: "--no-edit",
+    Option.NO_LOCAL: "--no-local",
     Option.NO_PERSIST: "--no-persist",
     Option.NO_STDIN: "--no-stdin",
     Option.PARAMETER: "--param",
@@ -137,7 +139,7 @@ def _of_settings(
         case CreateWorkspace(path=path):
             said = ("init", path)
         case RemoveAttachment(uri=uri):
-            said = ("attachment rm", quote(uri))
+            said = ("attachment rm", quote(uri) if uri else "")
         case _:
             assert_never(remedy)
     return said
@@ -161,6 +163,7 @@ _VIEWS: Mapping[View, str] = {
     "context": "conversation context",
     "conversation": "conversation show",
     "conversations": "conversation ls",
+    "labels": "conversation label ls",
     "models": "model ls",
     "setting": "config get",
     "setting origin": "config explain",

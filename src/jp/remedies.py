@@ -18,6 +18,7 @@ class Option(Enum):
 
     APPROVE = "approve"
     APPROVE_ALL = "approve_all"
+    AS_SENT = "as_sent"
     ATTACH = "attach"
     BUDGET = "budget"
     COMPACT = "compact"

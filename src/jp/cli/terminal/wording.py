@@ -27,6 +27,7 @@ from jp.remedies import (
 OPTIONS: Mapping[Option, str] = {
     Option.APPROVE: "--approve",
     Option.APPROVE_ALL: "--approve-all",
+    Option.AS_SENT: "--as-sent",
     Option.ATTACH: "--attach",
     Option.BUDGET: "--budget",
     Option.COMPACT: "--compact",

@@ -196,8 +196,8 @@ class Phrase(str):
         return tuple(part for part in self.parts if not isinstance(part, str))
 
 
-def phrase(*parts: str | Option | AnyRemedy) -> Phrase:
-    """Return the text of `parts`, without any space between them."""
+def phrase(*parts: str | Option | AnyRemedy) -> str:
+    """Return the text of `parts`, without any space between them: a `Phrase` if it refers to a remedy."""
     flat: list[str | AnyRemedy] = []
     for part in parts:
         if isinstance(part, Phrase):
@@ -206,7 +206,10 @@ def phrase(*parts: str | Option | AnyRemedy) -> Phrase:
             flat.append(UseOption(part))
         elif part != "":
             flat.append(part)
-    made = Phrase("".join(map(_plain, flat)))
+    plain = "".join(map(_plain, flat))
+    if all(isinstance(part, str) for part in flat):
+        return plain
+    made = Phrase(plain)
     made.parts = tuple(flat)
     return made
 

@@ -248,7 +248,7 @@ class Delivery(Protocol):
 
 def error_output(text: str) -> ToolOutput:
     """Return a failure, in words for the model."""
-    return ToolOutput(content=(TextBlock(text=text),), is_error=True)
+    return ToolOutput(content=(TextBlock(text=str(text)),), is_error=True)  # a text with remedies is not encoded
 
 
 def text_of(output: ToolOutput) -> str:

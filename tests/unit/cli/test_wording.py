@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import get_args
 
+import msgspec
 import pytest
 
 from jp.app.query.arguments import QueryArguments, check
@@ -34,6 +35,7 @@ from jp.remedies import (
     phrase,
     remedies_of,
 )
+from jp.tool.base import error_output
 
 FORMS = {
     " ".join(path): {*LoadedCommand(command, path).options(), *GLOBAL_OPTIONS}
@@ -118,9 +120,16 @@ def test_texts_are_combined_with_their_remedies() -> None:
     assert remedies_of(both) == (UseOption(Option.NEW), StoreKey("x"))
     assert (join(", ", ("a", "b")), remedies_of("a --new")) == ("a, b", ())
     assert worded("as `it` is") == "as `it` is"
+    assert type(phrase("a", phrase("b"))) is str  # which can be encoded, unlike a text with remedies
 
 
 def test_a_text_in_json_has_the_words_of_the_command_line() -> None:
     error = JpError(phrase(Option.YES, " is missing"))
 
     assert json_text({"message": error.message}) == '{"message":"--yes is missing"}'
+
+
+def test_a_failure_of_a_tool_is_plain_text_for_the_model() -> None:
+    output = error_output(phrase(Option.YES, " is missing"))
+
+    assert msgspec.to_builtins(output)["content"][0]["text"] == "yes is missing"

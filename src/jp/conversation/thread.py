@@ -281,6 +281,27 @@ def count_unchanged(before: Sequence[object], after: Sequence[object]) -> int:
     return count
 
 
+class LogCursor:
+    """A place in a log that grows, behind the entries that were read."""
+
+    def __init__(self) -> None:
+        self._log: Sequence[AnyEntry] = ()
+        self._count = 0
+
+    def advance(self, log: Sequence[AnyEntry]) -> tuple[Sequence[AnyEntry], bool]:
+        """Return the entries to read, and whether they only add to those that were read before.
+
+        Args:
+            log: All entries; those that were read before are the same objects, or everything is read again. A sequence
+                that is passed again must have changed at its end only: its earlier entries are not compared.
+        """
+        count = self._count
+        is_longer = len(log) >= count
+        only_adds = is_longer and (log is self._log or all(map(is_, islice(self._log, count), log)))
+        self._log, self._count = log, len(log)
+        return (log[count:] if count else log, True) if only_adds else (log, False)
+
+
 A = TypeVar("A")
 B = TypeVar("B")
 

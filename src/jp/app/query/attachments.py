@@ -233,7 +233,7 @@ async def compose_request(
     from jp.attachment.base import assumed_declarations
     from jp.attachment.registry import delivered_declarations, plan_resolution, resolve_all
     from jp.conversation.turns import turns_of, undone
-    from jp.tool.delivery import mark_resources
+    from jp.tool.duplicates import DeliveryIndex, mark_resources
 
     gone = undone(entries)
     turns = [turn for turn in turns_of(entries) if turn.id not in gone]
@@ -251,7 +251,7 @@ async def compose_request(
     deduplication = config.deduplication
     marked = mark_resources(
         resolved.resources,
-        standing,
+        DeliveryIndex(entries),
         turn=len(turns),
         enabled=deduplication.enabled,
         min_bytes=deduplication.min_bytes,

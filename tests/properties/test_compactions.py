@@ -42,7 +42,7 @@ from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredCont
 from jp.conversation.thread import AssistantReasoning, ToolResult
 from jp.conversation.turns import divide
 from jp.provider.anthropic.request import render
-from jp.turn.request import RequestSettings, build_thread, context_in_force, schema_in_force
+from jp.turn.request import RequestSettings, SchemaReader, build_thread, context_in_force
 from logs import log, whole_turn
 
 C = TypeVar("C", bound=Carrier)
@@ -145,7 +145,7 @@ def test_compactions_change_no_settings_and_no_turns(entries: Entries, others: E
 
     assert layers_from({}, compacted, foreign=False) == layers_from({}, plain, foreign=False)
     assert context_in_force(compacted) == context_in_force(plain)
-    assert schema_in_force(compacted) == schema_in_force(plain)
+    assert SchemaReader().read(compacted) == SchemaReader().read(plain)
     assert divide(compacted).turns == divide(plain).turns
 
 

@@ -267,16 +267,18 @@ def map_view_carriers(event: ViewEvent, change: CarrierChange) -> ViewEvent:
             return event
 
 
-def count_unchanged(before: Sequence[object], after: Sequence[object]) -> int:
-    """Return the number of leading items that are the same objects in both.
+def count_unchanged(
+    before: Sequence[object], after: Sequence[object], same: Callable[[object, object], bool] = is_
+) -> int:
+    """Return the number of leading items that are the same in both: the same objects, or as `same` says.
 
     Sequences that differ near their ends alone are compared without a step of Python for each item.
     """
     length = min(len(before), len(after))
     count, step = length, 1
-    while count and not all(map(is_, islice(before, count), after)):
+    while count and not all(map(same, islice(before, count), after)):
         count, step = max(count - step, 0), step * 2
-    while count < length and before[count] is after[count]:
+    while count < length and same(before[count], after[count]):
         count += 1
     return count
 

@@ -133,6 +133,11 @@ class SentMessage(tuple[bytes, ...]):  # noqa: SLOT001  its properties are kept 
         return digest_of(self)
 
     @cached_property
+    def size(self) -> int:
+        """Its bytes."""
+        return sum(map(len, self))
+
+    @cached_property
     def tokens(self) -> PartTokens:
         """Its estimated tokens, counted once."""
         from jp.context.estimate import estimate_parts

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from jp.conversation.entries import AnyEntry, ChatRequest, Event, Revert, ToolCallResponse, TurnStart
+from jp.conversation.entries import AnyEntry, ChatRequest, Revert, ToolCallResponse
 from jp.conversation.resource import Block, Resource, ResourceBlock, checksum, size_in_bytes
 from jp.conversation.thread import LogCursor
-from jp.conversation.turns import undone
+from jp.conversation.turns import TurnCounter, undone
 
 
 class _Copies:
@@ -39,22 +39,18 @@ class _Copies:
 
 
 class DeliveryIndex:
-    """The resources that a log has delivered, without those of turns that were undone.
-
-    `turns` is the number of turns that were not undone; they are counted without the others.
-    """
+    """The resources that a log has delivered. Turns that were undone are not there, and not counted."""
 
     def __init__(self, entries: Sequence[AnyEntry] = ()) -> None:
         self._cursor = LogCursor()
-        self._clear()
+        self._counter = TurnCounter()
+        self._copies: dict[str, _Copies] = {}
         self.update(entries)
 
-    def _clear(self) -> None:
-        self.turns = 0
-        self._copies: dict[str, _Copies] = {}
-        self._undone: frozenset[str] = frozenset()
-        self._has_turn = False
-        self._is_shown = self._is_lone = False  # of the last turn
+    @property
+    def turns(self) -> int:
+        """The number of turns that were not undone."""
+        return self._counter.count
 
     def update(self, entries: Sequence[AnyEntry]) -> None:
         """Read the entries that were added to the log; all of them after a revert, and if earlier ones have changed.
@@ -64,8 +60,7 @@ class DeliveryIndex:
         """
         added, only_adds = self._cursor.advance(entries)
         if not only_adds or any(isinstance(entry, Revert) for entry in added):
-            self._clear()
-            self._undone = undone(entries)
+            self._counter, self._copies = TurnCounter(undone(entries)), {}
             added = entries
         for entry in added:
             self._add(entry)
@@ -76,23 +71,14 @@ class DeliveryIndex:
         return None if copies is None else copies.first(checksum(resource), since=since)
 
     def _add(self, entry: AnyEntry) -> None:
-        if isinstance(entry, TurnStart):
-            # A turn that has nothing but its start is replaced by the next one.
-            self.turns -= 1 if self._is_lone and self._is_shown else 0
-            self._begin(entry.id, is_lone=True)
-        elif isinstance(entry, Event):
-            if not self._has_turn:
-                self._begin("", is_lone=False)
-            self._is_lone = False
-            for resource in _resources_of(entry) if self._is_shown else ():
-                self._copies.setdefault(resource.uri, _Copies()).added.append((self.turns - 1, entry.id, resource))
-
-    def _begin(self, identity: str, *, is_lone: bool) -> None:
-        self._has_turn, self._is_lone, self._is_shown = True, is_lone, identity not in self._undone
-        self.turns += 1 if self._is_shown else 0
+        turn = self._counter.add(entry)
+        if turn is None:
+            return
+        for resource in _resources_of(entry):
+            self._copies.setdefault(resource.uri, _Copies()).added.append((turn, entry.id, resource))
 
 
-def _resources_of(entry: Event) -> Iterator[Resource]:
+def _resources_of(entry: AnyEntry) -> Iterator[Resource]:
     match entry:
         case ChatRequest(resources=resources):
             yield from resources

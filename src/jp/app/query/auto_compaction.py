@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
@@ -398,7 +398,7 @@ class AutomaticCompaction:
 
         Estimating a whole request takes far longer than counting its bytes.
         """
-        before, self._bytes = self._bytes, sum(map(len, _items(sections)))
+        before, self._bytes = self._bytes, _size(sections)
         last = next((entry for entry in reversed(self._recorder.entries) if isinstance(entry, CycleEnd)), None)
         reported = 0 if last is None or not before else prompt_tokens(last.usage)
         return bool(reported) and reported + max(self._bytes - before, 0) < threshold
@@ -533,11 +533,10 @@ class AutomaticCompaction:
         )
 
 
-def _items(sections: Sections) -> Iterator[bytes]:
-    yield from sections.system
-    yield from sections.tools
-    for message in sections.messages:
-        yield from message
+def _size(sections: Sections) -> int:
+    """Return the bytes of a request."""
+    sizes = [message.size for message in sections.messages]
+    return sum(map(len, sections.system)) + sum(map(len, sections.tools)) + sum(sizes)
 
 
 def _covered_text(overlays: Sequence[Compaction]) -> str:

@@ -350,7 +350,7 @@ def body_of(thread: Thread) -> Body:
 
 
 class IncrementalBody:
-    """Builds the requests of a thread that grows: messages before the last one stay the same objects."""
+    """Builds the requests of a thread that grows: messages that have not changed stay the same objects."""
 
     def __init__(self) -> None:
         self._events: Sequence[ViewEvent] = ()
@@ -368,9 +368,10 @@ class IncrementalBody:
         kept = bisect_left(self._ends, count_unchanged(self._events, events))
         messages, ends = self._messages[:kept], self._ends[:kept]
         for (role, turn), group in groupby(events[ends[-1] if ends else 0 :], key=_place):
-            content = tuple(map(_item, group))
-            messages.append(Message(role=role, turn=turn, content=content))
-            ends.append((ends[-1] if ends else 0) + len(content))
+            message = Message(role=role, turn=turn, content=tuple(map(_item, group)))
+            before = self._messages[len(messages)] if len(messages) < len(self._messages) else message
+            messages.append(before if before == message else message)
+            ends.append((ends[-1] if ends else 0) + len(message.content))
         self._events, self._messages, self._ends = events, messages, ends
         return Body(
             model=thread.model,

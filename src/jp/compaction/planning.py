@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -28,9 +29,9 @@ from jp.compaction.overlays import (
     turns_covered,
     union_with_summaries,
 )
-from jp.compaction.projection import project
+from jp.compaction.projection import LogParts, Projection, project_parts
 from jp.compaction.status_lines import StatusFormatter, content_size
-from jp.compaction.transcript import ViewTranscript, transcript_of
+from jp.compaction.transcript import ViewTranscript, estimate_view, transcript_of
 from jp.config.entries import ToolConfig
 from jp.config.model import ProfileConfig
 from jp.context.budget import estimate_messages, items_of
@@ -46,7 +47,7 @@ from jp.conversation.entries import (
     TurnStart,
 )
 from jp.conversation.thread import carriers_in
-from jp.conversation.turns import Cycle, Placement, cycles_of, divide, is_blank, undone
+from jp.conversation.turns import Cycle, Placement, cycles_of, is_blank
 
 if TYPE_CHECKING:
     from jp.compaction.summaries import TextLoader
@@ -117,10 +118,33 @@ def with_unwritten_summary(overlay: Compaction) -> Compaction:
     return replace(overlay, summary=SummaryPolicy(text="."))
 
 
+class _OverlaidView:
+    """The view of a log with overlays at its end. What is asked of it is kept."""
+
+    def __init__(self, log: LogParts, overlays: Sequence[Compaction], status_formatter: StatusFormatter) -> None:
+        self.overlays = overlays
+        self._log = log.with_overlays(overlays)
+        self._status_formatter = status_formatter
+
+    @cached_property
+    def _projection(self) -> Projection:
+        return project_parts(self._log, self._status_formatter)
+
+    @cached_property
+    def transcript(self) -> ViewTranscript:
+        """It as messages."""
+        return transcript_of(self._projection, self._log.entries)
+
+    @cached_property
+    def tokens(self) -> int:
+        """Its tokens, estimated."""
+        return estimate_view(self._projection)
+
+
 class Planner:
     """Plans for one stream, which is projected once.
 
-    `items` are those of the view as it is now, and `tokens` theirs together, estimated. `tools` is
+    `transcript` is the view as it is now, `items` are those in it, and `tokens` theirs together, estimated. `tools` is
     `conversation.tools`, `now` in seconds since 1970. `load` reads content of results that were recorded without
     evidence; without it their digests have none.
     """
@@ -139,14 +163,15 @@ class Planner:
         self._tools = tools
         self._load = load
         self._source: Source = source
-        self._status_formatter = status_formatter
+        self.status_formatter = status_formatter
         self._observed: dict[str, Facts] | None = None  # by the id of a response
-        self._views: tuple[tuple[tuple[Compaction, ...], ViewTranscript], ...] = ()
+        self._views: tuple[_OverlaidView, ...] = ()
         self.now = now
-        self._division = divide(entries)
-        self._undone = undone(entries)
-        self._transcript = _transcript(entries, status_formatter)
-        self.items = tuple(items_of(self._transcript.messages))
+        self._parts = LogParts(entries)
+        self._division = self._parts.division
+        self._undone = self._parts.undone
+        self.transcript = _OverlaidView(self._parts, (), status_formatter).transcript
+        self.items = tuple(items_of(self.transcript.messages))
         self.tokens = sum(item.tokens for item in self.items)
         self._placements = [
             placement for placement in self._division.placements if placement.compaction.id not in self._undone
@@ -200,12 +225,12 @@ class Planner:
     def effect(self, overlays: Sequence[Compaction]) -> Effect:
         """Return the effect of adding `overlays` to the stream."""
         after = self.view(overlays)
-        same = _common(self._transcript, after)
-        before = self._transcript
+        same = _common(self.transcript, after)
+        before = self.transcript
         is_changed = same < len(before.messages)
         return Effect(
             before=self.tokens,
-            after=estimate_messages(after.messages),
+            after=self.size(overlays),
             untouched=estimate_messages(after.messages[:same]),
             changed_from=before.records[before.messages[same].origin].event.turn if is_changed else None,
             largest=tuple(largest_freed(before, after, self.entries)) if overlays else (),
@@ -237,19 +262,19 @@ class Planner:
 
     def view(self, overlays: Sequence[Compaction] = ()) -> ViewTranscript:
         """Return what the stream would show with `overlays` at its end."""
-        wanted = tuple(overlays)
-        if not wanted:
-            return self._transcript
-        for known, view in self._views:
-            if known == wanted:
-                return view
-        found = _transcript((*self.entries, *wanted), self._status_formatter)
-        self._views = ((wanted, found), *self._views[: _REMEMBERED - 1])
-        return found
+        return self._overlaid(overlays).transcript if overlays else self.transcript
 
     def size(self, overlays: Sequence[Compaction]) -> int:
         """Return the tokens of the view with `overlays` at its end, estimated."""
-        return estimate_messages(self.view(overlays).messages) if overlays else self.tokens
+        return self._overlaid(overlays).tokens if overlays else self.tokens
+
+    def _overlaid(self, overlays: Sequence[Compaction]) -> _OverlaidView:
+        wanted = tuple(overlays)
+        found = next((view for view in self._views if view.overlays == wanted), None)
+        if found is None:
+            found = _OverlaidView(self._parts, wanted, self.status_formatter)
+            self._views = (found, *self._views[: _REMEMBERED - 1])
+        return found
 
     def overlay(self, found: Range, policies: Sequence[Policy], wish: PolicyRequest) -> Compaction:
         """Return an overlay over `found` with what `wish` says of these types."""
@@ -301,7 +326,7 @@ class Planner:
     def _shape(self) -> StreamShape:
         tokens: dict[int, int] = {}
         for item in self.items:
-            number = self._transcript.records[self._transcript.messages[item.message].origin].event.turn
+            number = self.transcript.records[self.transcript.messages[item.message].origin].event.turn
             tokens[number] = tokens.get(number, 0) + item.tokens
         turns = tuple(
             TurnFacts(number=turn.number, id=turn.id, began=_began(turn.entries), tokens=tokens.get(turn.number, 0))
@@ -348,10 +373,6 @@ def _observed(response: ToolCallResponse, text: str) -> Facts:
     found = observe(text, kind=recorded.kind or "", is_error=response.is_error)
     exit_code = found.exit_code if recorded.exit_code is None else recorded.exit_code
     return replace(recorded, exit_code=exit_code, evidence=found.lines or None)
-
-
-def _transcript(entries: Sequence[AnyEntry], status_formatter: StatusFormatter) -> ViewTranscript:
-    return transcript_of(project(entries, status_formatter), entries)
 
 
 def _common(before: ViewTranscript, after: ViewTranscript) -> int:

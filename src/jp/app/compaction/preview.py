@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from time import time
 
 import msgspec
 from msgspec.structs import asdict
@@ -480,18 +479,15 @@ class ProfileGain(msgspec.Struct, frozen=True, kw_only=True):
     with_summary: bool
 
 
-def gains_of(
-    entries: Sequence[AnyEntry], config: AppConfig, *, window: int | None, ratio: float
-) -> Sequence[ProfileGain]:
+def gains_of(planner: Planner, config: AppConfig, *, window: int | None, ratio: float) -> Sequence[ProfileGain]:
     """Return the profiles, those that free most first. `ratio` is the model's tokens for one estimated."""
     compaction = config.conversation.compaction
-    planner = Planner(entries, StatusLineFormatter(), config.conversation.tools, now=time())
     gains: list[ProfileGain] = []
     for name in profiles_of(compaction):
         order = order_of(compaction, profile=name)
         plan = planner.plan(order.wish, order.bounds)
         covered = {number for overlay in plan.overlays for number in range(overlay.from_turn, overlay.to_turn + 1)}
-        freed = planner.effect(plan.overlays).freed
+        freed = planner.tokens - planner.size(plan.overlays)
         if plan.summary is not None:
             told = range(plan.summary.first, plan.summary.last + 1)
             replaced = sum(turn.tokens for turn in planner.shape.turns if turn.number in told)

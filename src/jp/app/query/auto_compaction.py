@@ -133,7 +133,7 @@ class OverlayMaker:
             told = planner.plan(_ONLY_SUMMARY, bounds).summary if self._order.wish.summary else None
             old = planner.plan(self._wish, bounds).overlays if told is None else (_emptied(planner, told),)
         cycles = planner.finished_cycles()
-        return planner.effect(old if cycles is None else (*old, _emptied(planner, cycles))).freed
+        return planner.tokens - planner.size(old if cycles is None else (*old, _emptied(planner, cycles)))
 
     def _has_old_turns(self, planner: Planner) -> bool:
         return len(planner.shape.turns) > self._wiring.config.conversation.compaction.auto.min_turns
@@ -156,7 +156,7 @@ class OverlayMaker:
         """Return `draft` with more overlays, where they free more, without those that say nothing beside them."""
         before = (one for one in draft.overlays if not any(_includes(other, one) for other in overlays))
         whole = (*before, *overlays)
-        freed = planner.effect(whole).freed
+        freed = planner.tokens - planner.size(whole)
         return replace(draft, overlays=whole, freed=freed) if freed > draft.freed else draft
 
     async def _summarized(self, planner: Planner, need: Need, draft: Draft, at: SummaryCircumstances) -> Draft:
@@ -182,7 +182,7 @@ class OverlayMaker:
             return replace(draft, state=state)
         rest = tuple(overlay for overlay in draft.overlays if overlay.to_cycle is None)
         whole = (*rest, replace(planner.bare(found), summary=policy))
-        freed = planner.effect(whole).freed
+        freed = planner.tokens - planner.size(whole)
         return replace(draft, state=state, overlays=whole, freed=freed) if freed > draft.freed else draft
 
     async def _summary(

@@ -74,3 +74,31 @@ def test_a_turn_of_twice_as_many_calls_takes_at_most_twice_as_many_steps(
         counts.append(count_calls(root, "query", "--new", "--max-cycles", "1000", "--approve", "fs_read_file", "Read"))
 
     assert counts[2] - counts[1] <= 2.1 * (counts[1] - counts[0]), counts
+
+
+def with_conversations(root: Path, count: int) -> Path:
+    """A workspace with so many conversations, one of which is this terminal's."""
+    make_workspace(root)
+    for number in range(count):
+        directory = root / ".jp" / "conversations" / f"{number + 1}-some-words"
+        directory.mkdir(parents=True)
+        (directory / "events.jsonl").write_text('{"type":"header","format":1}\n', encoding="utf-8")
+        (directory / "metadata.json").write_text('{"title":"Some words"}\n', encoding="utf-8")
+    assert run_jp("query", "--new", "Hello", cwd=root).code == 0
+    return root
+
+
+@pytest.mark.parametrize("target", ["--new", "--id=."])
+def test_a_query_does_not_look_at_each_of_the_other_conversations(tmp_path: Path, target: str) -> None:
+    few, many = (count_calls(with_conversations(tmp_path / str(n), n), "query", target, "Hello") for n in (100, 400))
+
+    assert many - few <= 10 * 300  # for each one a few comparisons of its name
+
+
+def test_a_list_of_twice_as_many_conversations_takes_at_most_twice_as_many_steps(tmp_path: Path) -> None:
+    counts = [
+        count_calls(with_conversations(tmp_path / str(count), count), "conversation", "ls") for count in (50, 100, 200)
+    ]
+
+    assert counts[2] - counts[1] <= 2.1 * (counts[1] - counts[0])
+    assert counts[2] - counts[1] <= 150 * 100

@@ -170,7 +170,7 @@ def test_a_turn_that_has_only_begun_is_replaced_by_the_next_one() -> None:
 
 
 def test_words_before_the_first_start_of_a_turn_are_a_turn() -> None:
-    entries = [request("e1", FILE), TurnStart(id="t1"), request("e2")]
+    entries: list[AnyEntry] = [request("e1", FILE), TurnStart(id="t1"), request("e2")]
 
     assert DeliveryIndex(entries).turns == 2
     assert marks(entries, FILE, turn=1, lookback_turns=1) == ["e1"]

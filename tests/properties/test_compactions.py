@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import streams
+from counting import count_calls
+from jp.app.compaction.summarizer import texts_of
 from jp.app.settings import layers_from
 from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import (
@@ -21,7 +23,7 @@ from jp.compaction.overlays import (
     SinceCompaction,
     compactions_in_force,
 )
-from jp.compaction.planning import Planner, PolicyRequest
+from jp.compaction.planning import Planner, PolicyRequest, ResultObserver
 from jp.compaction.projection import TurnOrigin, project
 from jp.compaction.transcript import transcript_of
 from jp.config.entries import ToolCompactionConfig, ToolConfig
@@ -34,11 +36,13 @@ from jp.conversation.entries import (
     Revert,
     SummaryPolicy,
     ToolCallPolicy,
+    ToolCallRequest,
+    ToolCallResponse,
     TurnStart,
     decode,
     encode,
 )
-from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, content_of
+from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, TextBlock, content_of
 from jp.conversation.thread import AssistantReasoning, ToolResult
 from jp.conversation.turns import divide
 from jp.provider.anthropic.request import render
@@ -181,3 +185,30 @@ def overlay(number: int, policy: str) -> Compaction:
             return replace(plain, tool_calls=ToolCallPolicy(policy="strip", response=True))
         case _:
             return replace(plain, summary=SummaryPolicy(text=f"what happened in {number}"))
+
+
+@given(any_streams, st.lists(st.integers(0, 12), max_size=12), any_streams)
+def test_what_was_observed_of_a_log_that_grows_is_what_is_observed_of_the_whole(
+    entries: Entries, additions: list[int], others: Entries
+) -> None:
+    observer, known = ResultObserver(texts_of(Blobs())), 0
+
+    for added in (*additions, len(entries)):
+        known = min(known + added, len(entries))
+        assert observer.observe(entries[:known]) == ResultObserver(texts_of(Blobs())).observe(entries[:known])
+    assert observer.observe(others) == ResultObserver(texts_of(Blobs())).observe(others)
+
+
+def test_only_what_is_new_in_a_log_is_observed() -> None:
+    entries: list[AnyEntry] = [TurnStart(id="t")]
+    observer = ResultObserver(texts_of(Blobs()))
+    counts: list[int] = []
+
+    for number in range(40):
+        text = f"error: number {number} of /src/file{number}.py\n" * 30
+        call = ToolCallRequest(id=f"c{number}", call_id="c", name="run", arguments={})
+        entries += [call, ToolCallResponse(id=f"r{number}", request=call.id, content=(TextBlock(text=text),))]
+        counts.append(count_calls(observer.observe, entries))
+
+    assert len(observer.observe(entries)) == 40
+    assert counts[39] - counts[29] <= 4 * 10  # the results are counted, and no text is read again

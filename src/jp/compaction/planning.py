@@ -46,7 +46,7 @@ from jp.conversation.entries import (
     ToolCallResponse,
     TurnStart,
 )
-from jp.conversation.thread import carriers_in
+from jp.conversation.thread import LogCursor, carriers_in
 from jp.conversation.turns import Cycle, Placement, cycles_of, is_blank
 
 if TYPE_CHECKING:
@@ -141,11 +141,70 @@ class _OverlaidView:
         return estimate_view(self._projection)
 
 
+class ResultObserver:
+    """Observes results that were recorded without evidence. What was observed of an entry is kept as its log grows."""
+
+    def __init__(self, load: TextLoader) -> None:
+        self._load = load
+        self._cursor = LogCursor()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._names: list[tuple[ToolCallResponse, tuple[str, ...]]] = []
+        self._facts: dict[int, Facts] = {}
+        self._counts = Counter[str]()
+        self._said: set[str] = set()
+
+    def observe(self, entries: Sequence[AnyEntry]) -> dict[str, Facts]:
+        """Return the facts of responses, with evidence from their contents, if they have more than was recorded.
+
+        An identifier that is in several responses, and in no message, is evidence of the first that has room for it.
+        """
+        from jp.context.evidence import with_identifiers
+
+        added, only_adds = self._cursor.advance(entries)
+        if not only_adds:
+            self._clear()
+        for entry in added:
+            self._read(entry)
+        shared = {name for name, count in self._counts.items() if count > 1 and name not in self._said}
+        observed: dict[str, Facts] = {}
+        for number, (response, names) in enumerate(self._names):
+            if number not in self._facts:
+                continue
+            facts = self._facts[number]
+            if not shared.isdisjoint(names):
+                wanted = [name for name in names if name in shared]
+                lines, told = with_identifiers(facts.evidence or (), wanted, self._text_of(response))
+                facts = replace(facts, evidence=lines or None)
+                shared -= told
+            if facts != (response.facts or Facts()):
+                observed[response.id] = facts
+        return observed
+
+    def _read(self, entry: AnyEntry) -> None:
+        from jp.context.evidence import identifiers
+
+        self._said.update(identifiers(message_text(entry)))
+        if not isinstance(entry, ToolCallResponse) or not entry.id:
+            return
+        text = self._text_of(entry)
+        names = identifiers(text)
+        self._counts.update(names)
+        if content_size(entry.content) >= LEAST_OBSERVED:
+            recorded = entry.facts or Facts()
+            self._facts[len(self._names)] = _observed(entry, text) if recorded.evidence is None else recorded
+        self._names.append((entry, names))
+
+    def _text_of(self, response: ToolCallResponse) -> str:
+        return "\n".join(filter(None, map(self._load, carriers_in(response))))
+
+
 class Planner:
     """Plans for one stream, which is projected once.
 
     `transcript` is the view as it is now, `items` are those in it, and `tokens` theirs together, estimated. `tools` is
-    `conversation.tools`, `now` in seconds since 1970. `load` reads content of results that were recorded without
+    `conversation.tools`, `now` in seconds since 1970. `observer` looks at results that were recorded without
     evidence; without it their digests have none.
     """
 
@@ -157,11 +216,11 @@ class Planner:
         *,
         now: float,
         source: Source = "manual",
-        load: TextLoader | None = None,
+        observer: ResultObserver | None = None,
     ) -> None:
         self.entries = entries
         self._tools = tools
-        self._load = load
+        self._observer = observer
         self._source: Source = source
         self.status_formatter = status_formatter
         self._observed: dict[str, Facts] | None = None  # by the id of a response
@@ -291,10 +350,10 @@ class Planner:
 
     def _facts_of(self, found: Range) -> dict[str, Facts]:
         """Return what responses say that were recorded without evidence, by the ids of their entries."""
-        if self._load is None:
+        if self._observer is None:
             return {}
         if self._observed is None:
-            self._observed = _observed_in(self.entries, self._load)
+            self._observed = self._observer.observe(self.entries)
         turns = self._division.turns[found.first : found.last + 1]
         ids = (entry.id for turn in turns for entry in turn.entries)
         return {identity: self._observed[identity] for identity in ids if identity in self._observed}
@@ -334,35 +393,6 @@ class Planner:
             if turn.id not in self._undone
         )
         return StreamShape(turns=turns, covered=_covered_by_policy(self._placements, self._numbers))
-
-
-def _observed_in(entries: Sequence[AnyEntry], load: TextLoader) -> dict[str, Facts]:
-    """Return the facts of responses, with evidence from their contents, if they have more than was recorded.
-
-    An identifier that is in several responses, and in no message, is evidence of the first that has room for it.
-    """
-    from jp.context.evidence import identifiers, with_identifiers
-
-    responses = [entry for entry in entries if isinstance(entry, ToolCallResponse) and entry.id]
-    texts = {entry.id: "\n".join(filter(None, map(load, carriers_in(entry)))) for entry in responses}
-    names = {identity: identifiers(text) for identity, text in texts.items()}
-    said = frozenset(name for entry in entries for name in identifiers(message_text(entry)))
-    counts = Counter(name for found in names.values() for name in found)
-    shared = {name for name, count in counts.items() if count > 1 and name not in said}
-    observed: dict[str, Facts] = {}
-    for response in responses:
-        recorded = response.facts or Facts()
-        if content_size(response.content) < LEAST_OBSERVED:
-            continue
-        facts = _observed(response, texts[response.id]) if recorded.evidence is None else recorded
-        if not shared.isdisjoint(names[response.id]):
-            wanted = [name for name in names[response.id] if name in shared]
-            lines, told = with_identifiers(facts.evidence or (), wanted, texts[response.id])
-            facts = replace(facts, evidence=lines or None)
-            shared -= told
-        if facts != recorded:
-            observed[response.id] = facts
-    return observed
 
 
 def _observed(response: ToolCallResponse, text: str) -> Facts:

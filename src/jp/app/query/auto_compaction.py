@@ -27,7 +27,7 @@ from jp.compaction.overlays import (
     SinceCompaction,
     compactions_in_force,
 )
-from jp.compaction.planning import Planner, PolicyRequest, requested_policies
+from jp.compaction.planning import Planner, PolicyRequest, ResultObserver, requested_policies
 from jp.config.model import AppConfig, AutoConfig, profiles_of
 from jp.context.policy import Circumstances as Around
 from jp.context.policy import (
@@ -359,6 +359,8 @@ class AutomaticCompaction:
         self._file = PolicyFile(path)
         self._order = order_of(wiring.config.conversation.compaction, profile=self._auto.profile)
         self._maker = OverlayMaker(wiring, recorder, self._order)
+        self._status_formatter = StatusLineFormatter()
+        self._observer = ResultObserver(texts_of(recorder))
         self._window = self._known_window()
         self._ratio: float | None = None
         self._bytes = 0  # of the request that was looked at last
@@ -448,9 +450,13 @@ class AutomaticCompaction:
 
     def _planner(self) -> Planner:
         tools = self._wiring.config.conversation.tools
-        load = texts_of(self._recorder)
         return Planner(
-            tuple(self._recorder.entries), StatusLineFormatter(), tools, now=time(), source="auto", load=load
+            tuple(self._recorder.entries),
+            self._status_formatter,
+            tools,
+            now=time(),
+            source="auto",
+            observer=self._observer,
         )
 
     def _is_triggered(self, used: int, reclaimable: int, around: Around, *, least: int = 0) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,14 +40,14 @@ from jp.conversation.entries import (
     decode,
     encode,
 )
-from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, TextBlock, content_of
+from jp.conversation.resource import TextBlock
 from jp.conversation.thread import AssistantReasoning, ToolResult
 from jp.conversation.turns import divide
 from jp.provider.anthropic.request import render
 from jp.turn.request import RequestSettings, SchemaReader, build_thread, context_in_force
 from logs import log, whole_turn
+from streams import Blobs
 
-C = TypeVar("C", bound=Carrier)
 Entries = tuple[AnyEntry, ...]
 SETTINGS = RequestSettings(provider="anthropic", model="claude-haiku-4-5", renderer=1)
 NEXT = (TurnStart(id="next-turn"), ChatRequest(id="next-request", content="And now?"))
@@ -73,17 +71,6 @@ ranges = st.builds(
     keep_first=st.sampled_from((KeepTurns(0), KeepTurns(1))),
     keep_last=st.sampled_from((KeepTurns(0), KeepTurns(1), KeepTokens(100))),
 )
-
-
-class Blobs:
-    """Every text in the blob store is the same one."""
-
-    def load(self, carrier: C, /) -> C:
-        if not isinstance(content_of(carrier), StoredContent):
-            return carrier
-        if isinstance(carrier, (ImageBlock, AudioBlock)):
-            return replace(carrier, sha256=None, size=None, blob=b"picture")
-        return replace(carrier, sha256=None, size=None, chars=None, lines=None, text="some text")
 
 
 def tokens(entries: Entries) -> int:

@@ -204,7 +204,7 @@ def test_requests_of_a_log_that_grows_are_those_of_a_new_process(
         )
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MODELS if kind != "ollama"])
+@pytest.mark.parametrize("kind", MODELS)
 def test_a_cycle_renders_what_it_adds(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     adapter, threads = create_adapter(LlmConfig(), kind, kind=kind), ThreadBuilder(Blobs(), StatusLineFormatter())
     entries: list[AnyEntry] = [TurnStart(id="t"), ChatRequest(id="q", content="Go.")]

@@ -113,20 +113,6 @@ def _plain(text: str) -> str:
     return "".join(c if c in "_-" or (c.isascii() and c.isalnum()) else "_" for c in text)
 
 
-def in_wire_order(
-    events: Sequence[ViewEvent], *, valid_id: Callable[[str, int], str] = plain_id
-) -> Iterator[WireEvent]:
-    """Yield the events in wire order.
-
-    The resources of a request stand before its text: what is asked comes after what it is about. Every call is
-    answered before the user speaks again, in the order of the calls; a result without a call is dropped. `valid_id`
-    makes of the id that a model gave one that the provider takes, another one for every number: ids that repeat are
-    numbered.
-    """
-    wire_ids, names = _wire_ids(events, _CallIds(valid_id))
-    return _in_order(events, _results_in(events), wire_ids, names)
-
-
 class _Builder(Protocol):
     def add(self, event: WireEvent, /) -> None: ...
 
@@ -141,6 +127,11 @@ class IncrementalMessages(Generic[B]):
 
     The messages up to the last answer that followed a tool's result are final. A thread with other settings, or whose
     final events are other objects, is built from its beginning. The result is what a new builder would give.
+
+    Builders get the events in wire order. The resources of a request stand before its text: what is asked comes after
+    what it is about. Every call is answered before the user speaks again, in the order of the calls; a result without a
+    call is dropped. `valid_id` makes of the id that a model gave one that the provider takes, another one for every
+    number: ids that repeat are numbered.
     """
 
     def __init__(self, valid_id: Callable[[str, int], str] = plain_id) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from jp.app.options import AnyWorkspace, Options, base_directory, current_directory, open_session
 from jp.app.settings import command_for, is_accepted_attachment, trust_store, untrusted_attachments
 from jp.config.layers import Ignored, Resolved
-from jp.config.model import ConversationConfig
+from jp.config.model import AttachmentsConfig, ConversationConfig
 from jp.config.trust import UntrustedError
 from jp.conversation.entries import AnyEntry, ChatRequest, JsonObject
 from jp.conversation.ids import ConversationId
@@ -122,6 +122,7 @@ class AttachmentSchemes:
         self._conversation = conversation
         self._earlier = earlier
         self._untrusted: tuple[Ignored, ...] = ()
+        self._limits = AttachmentsConfig()
 
     @cached_property
     def registry(self) -> AttachmentRegistry:
@@ -153,13 +154,22 @@ class AttachmentSchemes:
         reader = WorkspaceConversations(self._workspace, running=running, earlier=self._earlier)
         return NamedConversations(ConversationHandler(reader), self._workspace, running)
 
-    @cached_property
+    @property
     def context(self) -> ResolveContext:
-        """Their place to read, within the usual bounds. Outside any workspace only a directory stays where it is."""
+        """Their place to read, within bounds. Outside any workspace only a directory stays where it is."""
         from jp.attachment.base import ResolveContext
 
         is_anchored = self._workspace.root is not None
-        return ResolveContext(root=base_directory(self._workspace), cwd=current_directory(), anchored=is_anchored)
+        return ResolveContext(
+            root=base_directory(self._workspace),
+            cwd=current_directory(),
+            anchored=is_anchored,
+            max_files=self._limits.max_files,
+        )
+
+    def limit(self, limits: AttachmentsConfig) -> None:
+        """Take the limits of a configuration."""
+        self._limits = limits
 
     def typed(self, texts: Sequence[str]) -> list[Declaration]:
         """Return declarations that a user typed: relative to the current directory, and free to lie anywhere.
@@ -170,8 +180,9 @@ class AttachmentSchemes:
         return [self.registry.declare(text, self.context, confined=False) for text in texts]
 
     def distrust(self, resolved: Resolved) -> None:
-        """Refuse what that configuration attaches and nobody has accepted."""
+        """Take the limits of that configuration, and refuse what it attaches and nobody has accepted."""
         self._untrusted = untrusted_attachments(resolved)
+        self.limit(resolved.config.attachments)
 
     def configured(self, texts: Sequence[str]) -> list[Declaration]:
         """Return declarations of a configuration: relative to the root, and confined to it.

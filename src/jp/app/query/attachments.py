@@ -19,8 +19,17 @@ from jp.config.model import AttachmentsConfig, ConversationConfig
 from jp.config.trust import UntrustedError
 from jp.conversation.entries import AnyEntry, ChatRequest, JsonObject
 from jp.conversation.ids import ConversationId
-from jp.conversation.resource import Carrier, Resource, StoredContent, checksum, content_of, raw_bytes, size_in_bytes
-from jp.errors import JpError, UsageError
+from jp.conversation.resource import (
+    Carrier,
+    Resource,
+    StoredContent,
+    TextContent,
+    checksum,
+    content_of,
+    raw_bytes,
+    size_in_bytes,
+)
+from jp.errors import JpError
 from jp.tool.base import directory_of
 from jp.turn.ports import Recorder
 from jp.turn.request import Loader
@@ -311,24 +320,36 @@ async def resolve_now(
     return await resolve_all(plan_resolution((), declared, delivered=()), schemes.registry, context)
 
 
-def check_size(request: ChatRequest, *, limit: int) -> None:
-    """Refuse input that is large enough to be a mistake.
+_BYTES_A_TOKEN = 4
+"""About so many bytes of text are one token."""
 
-    Raises:
-        UsageError: it has more than `limit` bytes.
+
+def excess_of(request: ChatRequest, *, limit: int) -> str:
+    """Return a message if the input is large enough to be a mistake, else an empty text.
+
+    Text counts as its bytes; pictures and documents count as the text that costs as many tokens.
     """
-    size = len(request.content.encode()) + sum(map(size_in_bytes, request.resources))
-    if size <= limit:
-        return
+    texts = [resource for resource in request.resources if _is_text(resource)]
+    others = [resource for resource in request.resources if not _is_text(resource)]
+    size = len(request.content.encode()) + sum(map(size_in_bytes, texts))
+    if not others and size <= limit:
+        return ""
 
     from jp.attachment.registry import tokens_of
     from jp.context.estimate import estimate_tokens
 
-    tokens = estimate_tokens(request.content) + tokens_of(request.resources)
-    raise UsageError(
-        f"the input is {size:,} bytes, about {tokens:,} tokens, and the limit is {limit:,} bytes",
-        hint="--yes sends it all the same; `conversation.max_input_bytes` is the limit",
-    )
+    encoded = tokens_of(others)
+    size += encoded * _BYTES_A_TOKEN
+    if size <= limit:
+        return ""
+    tokens = estimate_tokens(request.content) + tokens_of(texts) + encoded
+    counted = "counts as" if others else "is"
+    return f"the input {counted} {size:,} bytes, about {tokens:,} tokens, and the limit is {limit:,} bytes"
+
+
+def _is_text(resource: Resource) -> bool:
+    content = content_of(resource)
+    return isinstance(content, TextContent) or (isinstance(content, StoredContent) and content.chars is not None)
 
 
 class WorkspaceConversations:

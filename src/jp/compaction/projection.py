@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from operator import is_
 from typing import NamedTuple
 
 import msgspec
@@ -27,7 +26,7 @@ from jp.compaction.status_lines import (
 from jp.compaction.turn_view import Responses, TurnView, rejected_in
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, Event, Revert, ToolCallResponse, TurnStart
 from jp.conversation.resource import Resource, ResourceBlock
-from jp.conversation.thread import AssistantText, ToolResult, UserResource, UserText, ViewEvent
+from jp.conversation.thread import AssistantText, LogCursor, ToolResult, UserResource, UserText, ViewEvent
 from jp.conversation.turns import Cycle, Placement, Turn, cycles_of, divide, undone
 
 VERSION = 3
@@ -217,10 +216,15 @@ class IncrementalView:
     def __init__(self, status_formatter: StatusFormatter) -> None:
         self._status_formatter = status_formatter
         self._view: _View | None = None
+        self._cursor = LogCursor()
 
     def project(self, entries: Sequence[AnyEntry], *, continuing: bool = False) -> Projection:
-        """Return what `project` returns. Entries that were projected before must be the same objects."""
-        if self._view is None or not self._view.grow(entries):
+        """Return what `project` returns.
+
+        Entries that were projected before must be the same objects. See `LogCursor.advance` on passing a list again.
+        """
+        added, only_adds = self._cursor.advance(entries)
+        if self._view is None or not only_adds or not self._view.grow(added):
             self._view = _View(LogParts(entries), self._status_formatter)
         return self._view.projection(continuing=continuing)
 
@@ -263,12 +267,11 @@ class _View:
         self._notes = superseded_notes(self._deliveries(draft, 0))
         self._settle()
 
-    def grow(self, entries: Sequence[AnyEntry]) -> bool:
+    def grow(self, new: Sequence[AnyEntry]) -> bool:
         """Add the new entries; return False if they can change more than the last step."""
-        step, known = self._step, len(self._entries)
-        if step is None or len(entries) < known or not all(map(is_, self._entries, entries)):
+        step = self._step
+        if step is None:
             return False
-        new = entries[known:]
         place = (step.number, 0 if step.cycle is None else step.cycle.number)
         if new and not (self._winners.at(place) == Policies() and all(map(self._grows_by, new))):
             return False
@@ -302,7 +305,9 @@ class _View:
         first = self._first_shown(draft.events)
         return Projection(
             events=tuple(self._resolved(draft)[first:]),
-            origins=tuple((origin, max(start - first, 0)) for origin, start in draft.origins),
+            origins=tuple((origin, max(start - first, 0)) for origin, start in draft.origins)
+            if first
+            else tuple(draft.origins),
         )
 
     def settlement(self) -> Settlement:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from operator import is_
+from itertools import compress, count, islice
+from operator import is_, is_not
 from typing import Generic, Literal, Protocol, TypeVar, assert_never
 
 import msgspec
@@ -268,19 +268,13 @@ def map_view_carriers(event: ViewEvent, change: CarrierChange) -> ViewEvent:
 
 
 def count_unchanged(
-    before: Sequence[object], after: Sequence[object], same: Callable[[object, object], bool] = is_
+    before: Sequence[object], after: Sequence[object], differs: Callable[[object, object], bool] = is_not
 ) -> int:
-    """Return the number of leading items that are the same in both: the same objects, or as `same` says.
+    """Return the number of leading items that are the same in both: the same objects, unless `differs` compares them.
 
-    Sequences that differ near their ends alone are compared without a step of Python for each item.
+    Long sequences are compared without a step of Python for each item.
     """
-    length = min(len(before), len(after))
-    count, step = length, 1
-    while count and not all(map(same, islice(before, count), after)):
-        count, step = max(count - step, 0), step * 2
-    while count < length and same(before[count], after[count]):
-        count += 1
-    return count
+    return next(compress(count(), map(differs, before, after)), min(len(before), len(after)))
 
 
 class LogCursor:
@@ -297,11 +291,11 @@ class LogCursor:
             log: All entries; those that were read before are the same objects, or everything is read again. A sequence
                 that is passed again must have changed at its end only: its earlier entries are not compared.
         """
-        count = self._count
-        is_longer = len(log) >= count
-        only_adds = is_longer and (log is self._log or all(map(is_, islice(self._log, count), log)))
+        read = self._count
+        is_longer = len(log) >= read
+        only_adds = is_longer and (log is self._log or all(map(is_, islice(self._log, read), log)))
         self._log, self._count = log, len(log)
-        return (log[count:] if count else log, True) if only_adds else (log, False)
+        return (log[read:] if read else log, True) if only_adds else (log, False)
 
 
 A = TypeVar("A")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from operator import eq, is_
+from operator import is_, ne
 from typing import Generic, Protocol, Self, TypeVar, assert_never
 
 import msgspec
@@ -201,7 +201,7 @@ class CachePool(Generic[R]):
 def _goes_on(before: Sequence[ViewEvent], events: Sequence[ViewEvent]) -> bool:
     """Return whether `events` begin as those before them; a request to continue is only at their end."""
     same = count_unchanged(before, events)
-    return same + count_unchanged(before[same:], events[same:], eq) >= len(before) - 1
+    return same + count_unchanged(before[same:], events[same:], ne) >= len(before) - 1
 
 
 def _final_part(events: Sequence[ViewEvent]) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from operator import eq
+from operator import ne
 from typing import Protocol
 
 import msgspec
@@ -323,7 +323,7 @@ class _Prefixes:
         self._is_whole = kept == 0 or (self._is_whole and kept <= self._count)
         self._common = min(self._common, kept)
         if self._common == kept:
-            self._common += count_unchanged(digests.messages, target.messages[kept : kept + len(digests.messages)], eq)
+            self._common += count_unchanged(digests.messages, target.messages[kept : kept + len(digests.messages)], ne)
         self._count = kept + len(digests.messages)
         self._is_limited |= self._common == len(target.messages) < self._count
         is_prefix = self._common == self._count > 0 and _beside(digests) == _beside(target)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from operator import eq
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter, ne
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -32,7 +32,7 @@ from jp.conversation.thread import (
     map_view_carriers,
     set_parameters,
 )
-from jp.provider.base import Sections, digest_of
+from jp.provider.base import Sections, SentMessage, digest_of
 
 
 def message_digests(entries: Iterable[AnyEntry]) -> tuple[str, ...]:
@@ -44,10 +44,13 @@ def message_digests(entries: Iterable[AnyEntry]) -> tuple[str, ...]:
     return messages
 
 
+_digest_of: Callable[[SentMessage], str] = attrgetter("digest")
+
+
 def digests_of(sections: Sections, before: Sequence[str]) -> Digests:
     """Return the digests of a request for the log, after a request whose messages hash to `before`."""
-    messages = [message.digest for message in sections.messages]
-    kept = count_unchanged(before, messages, eq)
+    messages = list(map(_digest_of, sections.messages))
+    kept = count_unchanged(before, messages, ne)
     return Digests(
         system=digest_of(sections.system),
         tools=digest_of(sections.tools),

@@ -372,8 +372,8 @@ def title_of(info: ConversationInfo) -> str:
     """
     from jp.render.sanitize import one_line
 
-    words = info.directory.name.partition("-")[2].replace("-", " ")
-    return one_line(info.metadata.title or info.metadata.first_words or words or "untitled")
+    words = info.metadata.title or info.metadata.first_words
+    return one_line(words or info.directory.name.partition("-")[2].replace("-", " ") or "untitled")
 
 
 class _Several:

@@ -61,6 +61,11 @@ class ConversationId(str):
         if _DIGITS.fullmatch(digits) is None:
             msg = f"{text!r} is not a conversation id"
             raise UsageError(msg, hint="Ids look like 'jp-c17800836875'; list them with `jp conversation ls`.")
+        return cls.of_digits(digits)
+
+    @classmethod
+    def of_digits(cls, digits: str) -> ConversationId:
+        """Return the id that has these digits."""
         return cls(_PREFIX + digits)
 
     @classmethod

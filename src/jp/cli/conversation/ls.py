@@ -119,8 +119,9 @@ def ls(
     shown = found[-most:]
     if limit is None and len(shown) < len(found):
         options.notice(f"the {most} most recent of {len(found):,} conversations; `--limit {len(found)}` shows all")
-    text = [_table(shown, active)] if shown else ""
-    value = {"conversations": [as_value(info, active) for info in shown]}
+    is_json = options.format == "json"
+    text = [_table(shown, active)] if shown and not is_json else ""
+    value = {"conversations": [as_value(info, active) for info in shown if is_json]}
     print_result(options, text=text, value=value, nothing=_nothing(everything))
 
 

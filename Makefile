@@ -19,7 +19,7 @@ SIDE_BY_SIDE := -n 4 --dist worksteal
 # Whoever sets it has pytest rewrite every test anew in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-foreign check format lint types imports coverage bench bench-coverage size models lock clean
+.PHONY: demo test test-foreign check format lint types imports coverage bench bench-gate bench-coverage size models lock clean
 
 demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script provider
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
@@ -54,6 +54,9 @@ coverage: $(STAMP)
 
 bench: $(STAMP)  ## every figure of the README, in one run
 	$(BIN)/python benchmarks/run.py
+
+bench-gate: $(STAMP)  ## counts of what jp does, within their bounds; LOWER=1 lowers the budget to what was counted
+	$(BIN)/python benchmarks/gate.py $(if $(LOWER),--lower)
 
 size: $(STAMP)  ## figures of the sources: modules, statements, headers, and what a request runs through
 	$(BIN)/python benchmarks/size.py

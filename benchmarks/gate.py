@@ -1,0 +1,304 @@
+"""`make bench-gate`: counts of what jp does, with bounds. No times, so a busy machine changes nothing.
+
+Growth: the steps of a command at a size and at twice that size. A step is a call of a function or a line of jp's code.
+Budget: what a query does until the first byte of its request, and its connections, within `budget.json`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from fixtures import JP, environment, make_conversations, make_long_conversation, new_workspace, query, tool_query
+from server import TimingServer, tool_calls
+
+BUDGET = Path(__file__).with_name("budget.json")
+PROBE = Path(__file__).with_name("probe.py")
+LINEAR = 2.1
+"""Of something linear, twice as much takes at most so many times the steps."""
+
+CONSTANT = 1.02
+"""Of something that does not depend on the size, that is the bound."""
+
+ALMOST_CONSTANT = 1.1
+"""The same where a little may depend on it."""
+
+NOTEWORTHY = 0.95
+"""Below this share of its budget, a figure asks for a lower one."""
+
+CYCLES = 20
+SIDE_BY_SIDE = 2
+TIMEOUT_SECS = 60
+
+
+class Growth(NamedTuple):
+    """Steps that must not grow faster than `bound` allows from `size` to twice that.
+
+    `steps` counts them at a size. With `base`, what that size takes is subtracted.
+    """
+
+    name: str
+    size: int
+    bound: float
+    steps: Callable[[int], int]
+    base: int | None = None
+
+
+class Grown(NamedTuple):
+    """The steps at a size and at twice that size."""
+
+    growth: Growth
+    once: int
+    twice: int
+
+    @property
+    def ratio(self) -> float:
+        """How many times as many steps the double size takes."""
+        return self.twice / max(self.once, 1)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the ratio is within its bound."""
+        return self.ratio <= self.growth.bound
+
+
+class Limit(NamedTuple):
+    """A figure's bound in `budget.json`, and the reason for it where one is given."""
+
+    most: int
+    reason: str = ""
+
+
+class Budget(NamedTuple):
+    """The file `budget.json`: the Python whose modules it counts, and the bounds by the names of their figures."""
+
+    python: str
+    limits: Mapping[str, Limit]
+
+
+def read_budget(path: Path = BUDGET) -> Budget:
+    """Return the budget in the file."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return Budget(data["python"], {name: Limit(**limit) for name, limit in data["limits"].items()})
+
+
+def write_budget(budget: Budget, path: Path = BUDGET) -> None:
+    """Write the budget to the file."""
+    limits = {
+        name: {"most": limit.most} | ({"reason": limit.reason} if limit.reason else {})
+        for name, limit in budget.limits.items()
+    }
+    text = json.dumps({"python": budget.python, "limits": limits}, indent=2, ensure_ascii=False)
+    path.write_text(f"{text}\n", encoding="utf-8")
+
+
+def probed(home: Path, words: tuple[str, ...], *, until: str = "end") -> dict[str, int]:
+    """Return the counts of a command in the workspace below `home`."""
+    receiver, sender = os.pipe()
+    with os.fdopen(receiver, "rb") as told:
+        done = subprocess.run(
+            [sys.executable, str(PROBE), str(sender), until, JP, *words],
+            cwd=home / "work",
+            env=environment(home),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            pass_fds=(sender,),
+            check=False,
+            timeout=TIMEOUT_SECS,
+        )
+        os.close(sender)
+        counts = told.read()
+    if done.returncode != 0 or not counts:
+        raise SystemExit(f"jp {' '.join(words)}: exit code {done.returncode}\n{done.stderr.decode()}")
+    return json.loads(counts)
+
+
+class Stage:
+    """Workspaces below a directory, each made once and for one kind of command."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+
+    def home(self, name: str) -> Path:
+        """Return the directory of that name, with an empty workspace if it is new."""
+        home = self._scratch / name
+        new_workspace(home)
+        return home
+
+    def turn(self, answers: list[bytes], name: str) -> tuple[int, int]:
+        """Return the steps and the connections of a turn with these answers before the last."""
+        with closing(TimingServer(answers)) as server:
+            steps = probed(self.home(name), tool_query(server.url, "--new", "go"))["steps"]
+            if len(server.arrivals) != len(answers) + 1:
+                raise SystemExit(f"{len(answers) + 1} requests were expected and {len(server.arrivals)} came")
+            return steps, server.connections
+
+    def cycles(self, count: int) -> int:
+        """Return the steps of a turn with so many tool cycles."""
+        return self.turn([tool_calls(number, 1) for number in range(count)], f"cycles-{count}")[0]
+
+    def calls(self, count: int) -> int:
+        """Return the steps of a turn with so many calls in one answer."""
+        return self.turn([tool_calls(0, count)] if count else [], f"calls-{count}")[0]
+
+    def among(self, count: int, command: tuple[str, ...]) -> int:
+        """Return the steps of a command in a workspace of so many conversations."""
+        home = self._scratch / f"{command[-1]}-{count}"
+        make_conversations(new_workspace(home), count)
+        with closing(TimingServer()) as server:
+            words = query(server.url, "--new", "hello") if command == ("query",) else command
+            return probed(home, words)["steps"]
+
+    def long(self, entries: int, *command: str) -> int:
+        """Return the steps of a command on a conversation of so many entries."""
+        home = self._long(f"{command[0]}-{entries}", entries)
+        return probed(home, (*command, "--format", "json") if command[0] == "query" else (*command, "last"))["steps"]
+
+    def later_cycles(self, entries: int) -> int:
+        """Return the steps of ten tool cycles in a conversation of so many entries, without the rest of the turn."""
+        found: list[int] = []
+        for cycles in (1, 11):
+            home = self._long(f"cycles-{cycles}-at-{entries}", entries)
+            with closing(TimingServer([tool_calls(number, 1) for number in range(cycles)])) as server:
+                found.append(probed(home, tool_query(server.url, "--id", "last", "go"))["steps"])
+        return found[1] - found[0]
+
+    def _long(self, name: str, entries: int) -> Path:
+        home = self._scratch / name
+        make_long_conversation(new_workspace(home), entries, blob_bytes=200)
+        return home
+
+    def growths(self) -> tuple[Growth, ...]:
+        """Return everything whose growth is bounded."""
+        dry_run = ("query", "--dry-run", "--id", "last", "--model", "anthropic/claude-haiku-4-5", "hello")
+        return (
+            Growth("a turn, by tool cycles", 60, LINEAR, self.cycles, base=0),
+            Growth("a turn, by calls in one answer", 200, LINEAR, self.calls, base=0),
+            Growth("a query, by conversations", 500, CONSTANT, lambda count: self.among(count, ("query",))),
+            Growth(
+                "`conversation ls`, by conversations",
+                500,
+                LINEAR,
+                lambda count: self.among(count, ("conversation", "ls")),
+                base=1,
+            ),
+            Growth("a tool cycle, by entries before it", 2000, ALMOST_CONSTANT, self.later_cycles),
+            Growth("`query --dry-run`, by entries", 2000, LINEAR, lambda entries: self.long(entries, *dry_run), base=8),
+            Growth(
+                "`conversation context`, by entries",
+                2000,
+                LINEAR,
+                lambda entries: self.long(entries, "conversation", "context"),
+                base=8,
+            ),
+        )
+
+    def path_figures(self) -> dict[str, int]:
+        """Return what a query does up to the first byte of its request; a first run fills the caches."""
+        home = self.home("path")
+        with closing(TimingServer()) as server:
+            words = query(server.url, "--new", "hello")
+            probed(home, words)
+            counts = probed(home, words, until="request")
+        return {
+            "modules loaded before the request": counts["modules"],
+            "files looked up (stat) before the request": counts["stats"],
+            "regular expressions compiled before the request": counts["patterns"],
+            "annotations evaluated before the request": counts["annotations"],
+            "function calls before the request": counts["steps"],
+        }
+
+
+def grown(growth: Growth) -> Grown:
+    """Count the steps of one growth."""
+    base = 0 if growth.base is None else growth.steps(growth.base)
+    return Grown(growth, growth.steps(growth.size) - base, growth.steps(2 * growth.size) - base)
+
+
+def growth_lines(found: Grown) -> Iterator[str]:
+    """Yield the line of a growth, and what to do if it is too fast."""
+    growth = found.growth
+    sizes = f"{growth.size:,} → {2 * growth.size:,}"
+    yield f"{growth.name:<40}{sizes:>16}{found.once:>13,}{found.twice:>13,}{found.ratio:>8.2f}{growth.bound:>8.2f}"
+    if not found.ok:
+        yield "  FAILED: something looks again at what it has seen before; profile the command at both sizes"
+
+
+def verdict(name: str, figure: int, limit: Limit | None) -> str:
+    """Return what is to be done about a figure; empty where it is within its budget."""
+    if limit is None:
+        return f"  FAILED: {BUDGET.name} has no entry {name!r}: add it with `make bench-gate LOWER=1`"
+    if figure > limit.most:
+        over = f"{figure - limit.most:,} more than {limit.most:,}"
+        return f"  FAILED: {over}: do less, or raise `most` in {BUDGET.name} and give a `reason`"
+    if figure < limit.most * NOTEWORTHY:
+        return f"  lower the budget: `make bench-gate LOWER=1` writes {rounded(figure):,} in place of {limit.most:,}"
+    return ""
+
+
+def rounded(figure: int) -> int:
+    """Return the figure with three digits, rounded up: some counts vary a little from run to run."""
+    unit = 10 ** max(len(str(figure)) - 3, 0)
+    return -(-figure // unit) * unit
+
+
+def lowered(budget: Budget, figures: Mapping[str, int]) -> Budget:
+    """Return the budget with every figure that is new or below its bound."""
+    limits = dict(budget.limits)
+    for name, figure in figures.items():
+        limit = limits.get(name)
+        if limit is None or rounded(figure) < limit.most:
+            limits[name] = Limit(rounded(figure), limit.reason if limit else "")
+    return Budget(budget.python, limits)
+
+
+def judged(figures: Mapping[str, int], budget: Budget) -> tuple[list[str], bool]:
+    """Return the lines of the figures and whether all are within the budget."""
+    lines: list[str] = []
+    ok = True
+    for name, figure in figures.items():
+        limit = budget.limits.get(name)
+        lines.append(f"{name:<56}{figure:>10,}{'' if limit is None else f'{limit.most:,}':>10}")
+        if found := verdict(name, figure, limit):
+            lines.append(found)
+        ok = ok and "FAILED" not in found
+    return lines, ok
+
+
+def main() -> None:
+    """Print all figures; leave with 1 where one is above its bound."""
+    budget = read_budget()
+    running = ".".join(platform.python_version_tuple()[:2])
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        stage = Stage(Path(scratch).resolve())
+        growths = [pool.submit(grown, growth) for growth in stage.growths()]
+        turn = pool.submit(stage.turn, [tool_calls(number, 1) for number in range(CYCLES)], "connections")
+        path = pool.submit(stage.path_figures)
+        print(f"{'steps':<40}{'size':>16}{'once':>13}{'twice':>13}{'ratio':>8}{'bound':>8}")
+        found = [future.result() for future in growths]
+        print("\n".join(line for each in found for line in growth_lines(each)))
+        figures = {f"connections in a turn of {CYCLES} cycles": turn.result()[1], **path.result()}
+    ok = all(each.ok for each in found)
+    if running != budget.python:
+        print(f"\n{BUDGET.name} is for Python {budget.python}; this is {running}")
+        raise SystemExit(not ok)
+    if "--lower" in sys.argv[1:]:
+        budget = lowered(budget, figures)
+        write_budget(budget)
+    lines, within = judged(figures, budget)
+    print(f"\n{'figure':<56}{'found':>10}{'budget':>10}")
+    print("\n".join(lines))
+    raise SystemExit(not (ok and within))
+
+
+if __name__ == "__main__":
+    main()

@@ -15,10 +15,20 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from fixtures import JP, environment, make_conversations, make_long_conversation, new_workspace, query, tool_query
+from fixtures import (
+    JP,
+    MODEL,
+    environment,
+    make_conversations,
+    make_long_conversation,
+    new_workspace,
+    query,
+    tool_query,
+)
 from server import TimingServer, tool_calls
 
 BUDGET = Path(__file__).with_name("budget.json")
@@ -150,18 +160,16 @@ class Stage:
         """Return the steps of a turn with so many calls in one answer."""
         return self.turn([tool_calls(0, count)] if count else [], f"calls-{count}")[0]
 
-    def among(self, count: int, command: tuple[str, ...]) -> int:
-        """Return the steps of a command in a workspace of so many conversations."""
-        home = self._scratch / f"{command[-1]}-{count}"
+    def among(self, command: tuple[str, ...], count: int) -> int:
+        """Return the steps of a command in a workspace of so many conversations; an empty one is a new query."""
+        home = self._scratch / f"{len(command)}-among-{count}"
         make_conversations(new_workspace(home), count)
         with closing(TimingServer()) as server:
-            words = query(server.url, "--new", "hello") if command == ("query",) else command
-            return probed(home, words)["steps"]
+            return probed(home, command or query(server.url, "--new", "hello"))["steps"]
 
-    def long(self, entries: int, *command: str) -> int:
+    def long(self, command: tuple[str, ...], entries: int) -> int:
         """Return the steps of a command on a conversation of so many entries."""
-        home = self._long(f"{command[0]}-{entries}", entries)
-        return probed(home, (*command, "--format", "json") if command[0] == "query" else (*command, "last"))["steps"]
+        return probed(self._long(f"{command[0]}-{entries}", entries), command)["steps"]
 
     def later_cycles(self, entries: int) -> int:
         """Return the steps of ten tool cycles in a conversation of so many entries, without the rest of the turn."""
@@ -179,27 +187,16 @@ class Stage:
 
     def growths(self) -> tuple[Growth, ...]:
         """Return everything whose growth is bounded."""
-        dry_run = ("query", "--dry-run", "--id", "last", "--model", "anthropic/claude-haiku-4-5", "hello")
+        ls, context = partial(self.among, ("conversation", "ls")), partial(self.long, ("conversation", "context"))
+        dry_run = partial(self.long, ("query", "--dry-run", "--id", "last", "--model", MODEL, "hello"))
         return (
             Growth("a turn, by tool cycles", 60, LINEAR, self.cycles, base=0),
             Growth("a turn, by calls in one answer", 200, LINEAR, self.calls, base=0),
-            Growth("a query, by conversations", 500, CONSTANT, lambda count: self.among(count, ("query",))),
-            Growth(
-                "`conversation ls`, by conversations",
-                500,
-                LINEAR,
-                lambda count: self.among(count, ("conversation", "ls")),
-                base=1,
-            ),
+            Growth("a query, by conversations", 500, CONSTANT, partial(self.among, ())),
+            Growth("`conversation ls`, by conversations", 500, LINEAR, ls, base=1),
             Growth("a tool cycle, by entries before it", 2000, ALMOST_CONSTANT, self.later_cycles),
-            Growth("`query --dry-run`, by entries", 2000, LINEAR, lambda entries: self.long(entries, *dry_run), base=8),
-            Growth(
-                "`conversation context`, by entries",
-                2000,
-                LINEAR,
-                lambda entries: self.long(entries, "conversation", "context"),
-                base=8,
-            ),
+            Growth("`query --dry-run`, by entries", 2000, LINEAR, dry_run, base=8),
+            Growth("`conversation context`, by entries", 2000, LINEAR, context, base=8),
         )
 
     def path_figures(self) -> dict[str, int]:

@@ -67,9 +67,17 @@ def new_workspace(home: Path) -> Workspace:
 
 
 def make_conversations(workspace: Workspace, count: int) -> None:
-    """Create that many conversations with a title and nothing else."""
-    for number in range(count):
-        workspace.create({}, Metadata(title=f"conversation {number}"))
+    """Make that many conversations with a title and nothing else: one, and copies that are older."""
+    if not count:
+        return
+    first = workspace.create({}, Metadata(title="conversation 0")).directory
+    identity = int(first.name.partition("-")[0])
+    for number in range(1, count):
+        copy = first.with_name(f"{identity - number}-conversation-{number}")
+        copy.mkdir()
+        for file in first.iterdir():
+            content = file.read_bytes().replace(b"conversation 0", b"conversation %d" % number)
+            (copy / file.name).write_bytes(content)
 
 
 def make_long_conversation(workspace: Workspace, entries: int, *, blob_bytes: int = BLOB_BYTES) -> ConversationInfo:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 TOKENS = 50
 LINES = 2000
@@ -147,17 +149,80 @@ def tool_calls(first: int, count: int) -> bytes:
     return _sse(*events, ending, {"type": "message_stop"}, named=True)
 
 
+class Connection(Protocol):
+    """A connection, encrypted or not."""
+
+    def recv(self, size: int, /) -> bytes:
+        """Return what has come; nothing once the client has left."""
+        ...
+
+    def sendall(self, data: bytes, /) -> None:
+        """Send all of it."""
+        ...
+
+
+class TlsConnection:
+    """A connection whose handshake is counted: `flights` are the answers that the client has to wait for in it."""
+
+    def __init__(self, raw: socket.socket, context: ssl.SSLContext) -> None:
+        self._raw = raw
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self.flights = 0
+        while not self._shaken():
+            self._receive()
+
+    def _shaken(self) -> bool:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self.flights += self._flush()
+            return False
+        waits = self._tls.version() != "TLSv1.3"  # with that, only tickets come after the client's last message
+        self.flights += self._flush() and waits
+        return True
+
+    def _flush(self) -> bool:
+        data = self._outgoing.read()
+        self._raw.sendall(data)
+        return bool(data)
+
+    def _receive(self) -> None:
+        data = self._raw.recv(65536)
+        if not data:
+            raise ConnectionResetError
+        self._incoming.write(data)
+
+    def recv(self, size: int, /) -> bytes:
+        """See the protocol."""
+        while True:
+            try:
+                return self._tls.read(size)
+            except ssl.SSLWantReadError:
+                self._receive()
+            except ssl.SSLZeroReturnError:
+                return b""
+
+    def sendall(self, data: bytes, /) -> None:
+        """See the protocol."""
+        self._tls.write(data)
+        self._flush()
+
+
 class TimingServer:
     """Serve each connection in a thread until it is closed.
 
     The answers in `scripted` are given first, in order; then each request gets an answer of its protocol. `arrivals`
-    are `time.monotonic` of the first bytes of requests, and `connections` the number of those that were accepted.
+    and `ends` are `time.monotonic` of the first bytes of requests and the last of answers, `connections` the number of
+    those that were accepted, and `flights` the answers to wait for in handshakes: of TCP one, of TLS more.
     """
 
-    def __init__(self, scripted: Sequence[bytes] = ()) -> None:
+    def __init__(self, scripted: Sequence[bytes] = (), tls: ssl.SSLContext | None = None) -> None:
         self.arrivals: list[float] = []
         self.ends: list[float] = []
         self.connections = 0
+        self.flights = 0
+        self._tls = tls
         self._scripted = iter(scripted)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         threading.Thread(target=self._accept, daemon=True).start()
@@ -165,7 +230,7 @@ class TimingServer:
     @property
     def url(self) -> str:
         """The address that it listens on."""
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def script(self, answers: Sequence[bytes]) -> None:
         """Give these answers to the next requests."""
@@ -183,17 +248,26 @@ class TimingServer:
                 return
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.connections += 1
+            self.flights += 1
             threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
 
     def _converse(self, connection: socket.socket) -> None:
         with connection:
             try:
-                while self._answer(connection):
+                opened = self._opened(connection)
+                while self._answer(opened):
                     pass
             except OSError:
                 return
 
-    def _answer(self, connection: socket.socket) -> bool:
+    def _opened(self, raw: socket.socket) -> Connection:
+        if self._tls is None:
+            return raw
+        connection = TlsConnection(raw, self._tls)
+        self.flights += connection.flights
+        return connection
+
+    def _answer(self, connection: Connection) -> bool:
         """Answer one request; False once the client has left."""
         data = connection.recv(65536)
         if not data:

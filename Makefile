@@ -52,8 +52,8 @@ coverage: $(STAMP)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-bench: $(STAMP)  ## every figure of the README, in one run
-	$(BIN)/python benchmarks/run.py
+bench: $(STAMP)  ## every figure of the README and of docs/, written into them; ONLY="log turns" prints a few
+	$(BIN)/python benchmarks/run.py $(ONLY)
 
 bench-gate: $(STAMP)  ## counts of what jp does, within their bounds; LOWER=1 lowers the budget to what was counted
 	$(BIN)/python benchmarks/gate.py $(if $(LOWER),--lower)

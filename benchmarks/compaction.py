@@ -3,7 +3,7 @@
 Each session is a log that is compacted once, at its end. Tokens are estimated; prices are those of the shipped table.
 No model is asked: `heavy` writes the summary that jp writes without one, and is charged for what a model would have
 read and written. Of the original it is the rule that it ships: reasoning out, arguments blank, one status line for each
-result, but for the first and the last turn. Run it alone with `python benchmarks/compaction.py`.
+result, but for the first and the last turn.
 """
 
 from __future__ import annotations
@@ -226,7 +226,3 @@ def line(name: str, total: Total) -> str:
         f"{total.read_after:>13.3f}{total.once:>9.3f}{total.breaks:>8}{break_even:>12}{total.never:>7}"
         f"{total.seen * 100:>11.1f}{total.recalled * 100:>10.1f}"
     )
-
-
-if __name__ == "__main__":
-    print("\n".join(rows(lambda _: None)))

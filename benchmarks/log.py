@@ -16,7 +16,8 @@ from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.turn.request import RequestSettings, build_thread, digests_of
 from jp.workspace.listing import ConversationInfo, Metadata
 from jp.workspace.workspace import Workspace
-from samples import Program, Report, Sample, launcher
+from results import Report
+from samples import Program, Sample, launcher
 from server import TimingServer, tool_calls
 
 SHORT, LONG = 10, 100_000
@@ -68,38 +69,33 @@ def rows(report: Report) -> Iterator[str]:
     """Time appending, and what jp's own functions and its commands take for a long conversation."""
     with tempfile.TemporaryDirectory() as scratch:
         report("appending")
-        appended = {count: _append_seconds(count, Path(scratch)) for count in (SHORT, LONG)}
-        for count, seconds in appended.items():
-            yield f"append, {count:>7,} entries before {seconds * 1e6:>12.0f} us"
-        yield f"ratio {appended[LONG] / appended[SHORT]:.2f}"
+        appended = {count: _append_seconds(count, Path(scratch)) * 1e6 for count in (SHORT, LONG)}
+        cells = [(f"{count:,} entries before", f"{taken:.0f}") for count, taken in appended.items()]
+        yield from report.table("append", ("append an entry", "μs"), cells)
         yield ""
         report(f"a conversation of {ENTRIES:,} entries")
         home = Path(scratch) / "long"
         workspace = new_workspace(home)
         info = make_long_conversation(workspace, ENTRIES)
-        megabytes = (
-            sum(path.stat().st_size for path in (home / "work" / ".jp" / "blobs").rglob("*") if path.is_file()) / 1e6
-        )
+        blobs = sum(path.stat().st_size for path in (home / "work" / ".jp" / "blobs").rglob("*") if path.is_file())
         runs = [_open_project_render(workspace, info) for _ in range(REPEATS)]
-        yield f"{ENTRIES:,} entries, {megabytes:.0f} MB of blobs, most of them compacted away:"
         parts = {name: statistics.median(run[name] for run in runs) * 1000 for name in runs[0]}
-        parts["in all"] = sum(parts.values())
-        yield from (f"  {name:<40}{taken:>8.0f} ms" for name, taken in parts.items())
-        commands = _commands(home, report)
-        yield from (f"  {name:<40}{taken:>8.0f} ms" for name, taken in commands.items())
+        parts["these together"] = sum(parts.values())
+        title = f"{ENTRIES:,} entries, {blobs / 1e6:.0f} MB of content"
+        cells = [(name, f"{taken:.0f}") for name, taken in (parts | _commands(home, report)).items()]
+        yield from report.table("long", (title, "ms"), cells)
     report.figures |= {
-        "append": appended[LONG] * 1e6,
-        "append ratio": appended[LONG] / appended[SHORT],
-        "long entries": float(ENTRIES),
-        "long megabytes": megabytes,
-        "long in all": parts["in all"],
-        **{f"long {name}": taken for name, taken in commands.items()},
+        "append us": appended[LONG],
+        "entries": ENTRIES,
+        "megabytes": blobs / 1e6,
+        "together seconds": parts["these together"] / 1000,
     }
 
 
 def _commands(home: Path, report: Report) -> dict[str, float]:
     """Return the milliseconds of commands on the conversation; it grows by the turns of the last ones."""
     dry_run = ("query", "--dry-run", "--id", "last", "--model", MODEL, "hello")
+    context = ("conversation", "context", "last")
     with launcher() as launched, closing(TimingServer()) as server:
 
         def taken(name: str, *words: str) -> Sample:
@@ -108,7 +104,7 @@ def _commands(home: Path, report: Report) -> dict[str, float]:
 
         found = {
             name: statistics.median(taken(name, *words).wall for _ in range(REPEATS)) * 1000
-            for name, words in (("dry run", dry_run), ("context", ("conversation", "context", "last")))
+            for name, words in (("`query --dry-run`", dry_run), ("`conversation context`", context))
         }
         samples: list[Sample] = []
         for cycles in (0, CYCLES):
@@ -117,6 +113,6 @@ def _commands(home: Path, report: Report) -> dict[str, float]:
         waits = [
             arrival - end for end, arrival in zip(server.ends[-CYCLES - 1 :], server.arrivals[-CYCLES:], strict=False)
         ]
-    found["CPU between two requests"] = (samples[1].cpu - samples[0].cpu) / CYCLES * 1000
-    found["from an answer to the next request"] = statistics.median(waits) * 1000
+    found["CPU between two requests of a turn"] = (samples[1].cpu - samples[0].cpu) / CYCLES * 1000
+    found["from an answer to the next request of a turn"] = statistics.median(waits) * 1000
     return found

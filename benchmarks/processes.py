@@ -8,12 +8,13 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 from fixtures import JP, MODEL, make_conversations, new_workspace, query
-from samples import Medians, Program, Report, medians_of
+from results import Report
+from samples import Program, medians_of
 from server import TimingServer
 
 RUNS = 15
@@ -47,50 +48,38 @@ LLM = """
 
 
 def rows(report: Report) -> Iterator[str]:
-    """Time everything, interleaved; the lines of a table in milliseconds and multiples of `python -c pass`."""
+    """Time everything, interleaved."""
     with tempfile.TemporaryDirectory() as scratch, closing(TimingServer()) as server:
         home = Path(scratch)
         new_workspace(home)
         programs = [*_programs(home, server.url), *_llm(home, server.url), *_codex(home, server.url)]
         found = medians_of(programs, server, RUNS, report)
-    floor = found["python -c pass"].wall
-    yield f"{'':<24}{'to wire ms':>11}{'wall ms':>9}{'x pass':>8}{'CPU ms':>8}{'peak MB':>9}"
-    for name, taken in found.items():
-        wire = "" if math.isnan(taken.wire) else f"{taken.wire:.0f}"
-        yield f"{name:<24}{wire:>11}{taken.wall:>9.0f}{taken.wall / floor:>8.1f}{taken.cpu:>8.0f}{taken.peak:>9.0f}"
-    report.figures |= _figures(found)
-    for name in ("codex", "llm"):
-        if ratio := report.figures.get(f"wire of {name}"):
-            yield f"jp to the wire: {ratio:.2f} of {name}"
-
-
-def _figures(found: dict[str, Medians]) -> dict[str, float | str]:
-    floor, jp = found["python -c pass"].wall, found["jp query"]
-    figures: dict[str, float | str] = {
-        "start table": _table(found),
-        "help of pass": found["jp --help"].wall / floor,
+    floor, jp = found["`python -c pass`"].wall, found["`jp query`"]
+    head = ("", "to the first byte, ms", "in all, ms", "of `pass`", "CPU, ms", "peak, MB")
+    cells = [
+        (name, _number(of.wire), f"{of.wall:.0f}", f"{of.wall / floor:.1f}", f"{of.cpu:.0f}", f"{of.peak:.0f}")
+        for name, of in found.items()
+    ]
+    yield from report.table("table", head, cells)
+    others = [(name, jp.wire / of.wire) for name, of in found.items() if name != "`jp query`" and of.wire > 0]
+    report.figures |= {
+        "comparison": " and ".join(f"{ratio:.2f} times that of {name}" for name, ratio in others) or "that of nothing else",
         "query to wire": jp.wire,
+        "help of pass": found["`jp --help`"].wall / floor,
     }
-    return figures | {f"wire of {name}": jp.wire / found[name].wire for name in ("codex", "llm") if name in found}
+    yield f"jp's time to the first byte: {report.figures['comparison']}"
 
 
-def _table(found: dict[str, Medians]) -> str:
-    """Return the table of one-shot queries for a page."""
-    lines = ["| | first byte of the request | the whole run | CPU | memory |", "|---|---:|---:|---:|---:|"]
-    for name in ("jp query", "codex", "llm"):
-        if name in found:
-            wire, wall, cpu, peak = found[name]
-            title = {"jp query": "`jp query`", "codex": "`codex exec` (native)", "llm": "`llm`"}[name]
-            lines.append(f"| {title} | {wire:.0f} ms | {wall:.0f} ms | {cpu:.0f} ms | {peak:.0f} MB |")
-    return "\n".join(lines)
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.0f}"
 
 
 def _programs(home: Path, url: str) -> list[Program]:
     return [
-        Program("python -c pass", (sys.executable, "-I", "-c", "pass"), home),
-        Program("jp --version", (JP, "--version"), home),
-        Program("jp --help", (JP, "--help"), home),
-        Program("jp query", (JP, *query(url, "--new", "hello")), home, to_wire=True),
+        Program("`python -c pass`", (sys.executable, "-I", "-c", "pass"), home),
+        Program("`jp --version`", (JP, "--version"), home),
+        Program("`jp --help`", (JP, "--help"), home),
+        Program("`jp query`", (JP, *query(url, "--new", "hello")), home, to_wire=True),
     ]
 
 
@@ -104,8 +93,8 @@ def _llm(home: Path, url: str) -> list[Program]:
     variables = {"LLM_USER_PATH": str(settings)}
     ask = (llm, "-m", "loopback", "--no-log", "hello")
     return [
-        Program("llm --help", (llm, "--help"), home, variables=variables),
-        Program("llm", ask, home, to_wire=True, variables=variables),
+        Program("`llm --help`", (llm, "--help"), home, variables=variables),
+        Program("`llm`", ask, home, to_wire=True, variables=variables),
     ]
 
 
@@ -120,7 +109,7 @@ def _codex(home: Path, url: str) -> list[Program]:
     temporary.mkdir()  # codex does less where its settings are in the directory for temporary files
     ask = (str(codex), "exec", "--skip-git-repo-check", "hello")
     variables = {"CODEX_HOME": str(settings), "TMPDIR": str(temporary)}
-    return [Program("codex", ask, home, to_wire=True, variables=variables)]
+    return [Program("`codex exec` (native)", ask, home, to_wire=True, variables=variables)]
 
 
 def native_codex(command: str | None) -> Path | None:
@@ -183,22 +172,19 @@ def many_rows(report: Report) -> Iterator[str]:
         make_conversations(new_workspace(many), MANY)
         ask = (JP, *query(server.url, "--new", "hello"))
         programs = [
-            Program("query, among none", ask, none, to_wire=True),
-            Program("query", ask, many, to_wire=True),
-            Program("conversation ls", (JP, "conversation", "ls"), many),
+            Program("`query`, among none", ask, none, to_wire=True),
+            Program("`query`", ask, many, to_wire=True),
+            Program("`conversation ls`", (JP, "conversation", "ls"), many),
         ]
         found = medians_of(programs, server, FEWER_RUNS, report)
-    yield f"{'':<32}{'to wire ms':>11}{'wall ms':>9}{'CPU ms':>8}"
-    for name, taken in found.items():
-        wire = "" if math.isnan(taken.wire) else f"{taken.wire:.0f}"
-        yield f"{name:<32}{wire:>11}{taken.wall:>9.0f}{taken.cpu:>8.0f}"
-    report.figures["query among many"] = found["query"].wire - found["query, among none"].wire
-    report.figures["ls of many"] = found["conversation ls"].wall
+    cells = [(name, _number(of.wire), f"{of.wall:.0f}", f"{of.cpu:.0f}") for name, of in found.items()]
+    yield from report.table("table", ("", "to the first byte, ms", "in all, ms", "CPU, ms"), cells)
+    report.figures["ls seconds"] = found["`conversation ls`"].wall / 1000
+    report.figures["more ms"] = found["`query`"].wire - found["`query`, among none"].wire
 
 
-def _wire_rows(programs: list[Program], server: TimingServer, report: Callable[[str], None]) -> Iterator[str]:
+def _wire_rows(programs: list[Program], server: TimingServer, report: Report) -> Iterator[str]:
     found = medians_of(programs, server, FEWER_RUNS, report)
     first = next(iter(found.values())).wire
-    yield f"{'':<32}{'to wire ms':>11}{'ratio':>8}{'CPU ms':>8}"
-    for name, taken in found.items():
-        yield f"{name:<32}{taken.wire:>11.0f}{taken.wire / first:>8.2f}{taken.cpu:>8.0f}"
+    cells = [(name, f"{of.wire:.0f}", f"{of.wire / first:.2f}", f"{of.cpu:.0f}") for name, of in found.items()]
+    yield from report.table("table", ("", "to the first byte, ms", "ratio", "CPU, ms"), cells)

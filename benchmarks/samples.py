@@ -1,4 +1,4 @@
-"""Commands that are run and timed, and the report of what was measured."""
+"""Commands that are run and timed."""
 
 from __future__ import annotations
 
@@ -17,18 +17,6 @@ from fixtures import environment
 from server import TimingServer
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
-
-
-class Report:
-    """The figures that documents may quote by their names, and a line at the terminal about what is measured now."""
-
-    def __init__(self, progress: Callable[[str], None]) -> None:
-        self.figures: dict[str, float | str] = {}
-        self._progress = progress
-
-    def __call__(self, text: str) -> None:
-        """Tell what is measured now."""
-        self._progress(text)
 
 
 class Program(NamedTuple):

@@ -11,7 +11,8 @@ from pathlib import Path
 import trustme
 
 from fixtures import JP, new_workspace, tool_query
-from samples import Launcher, Program, Report, exponent, launcher
+from results import Report
+from samples import Launcher, Program, exponent, launcher
 from server import TimingServer, tool_calls
 
 CYCLES = (1, 100, 200, 400)
@@ -23,15 +24,24 @@ CONNECTED_CYCLES = 20
 def rows(report: Report) -> Iterator[str]:
     """Time both kinds of turns by the CPU they use; exponents are of what comes on top of the smallest turn."""
     with launcher() as launched:
-        yield f"{'tool cycles':<24}" + "".join(f"{count:>10,}" for count in CYCLES) + f"{'exponent':>10}"
-        yield _line(_seconds(launched, report, CYCLES, _one_each), report, "cycles")
-        yield f"{'calls in one answer':<24}" + "".join(f"{count:>10,}" for count in CALLS) + f"{'exponent':>10}"
-        yield _line(_seconds(launched, report, CALLS, _all_in_one), report, "calls")
+        cycles = _seconds(launched, report, CYCLES, _one_each)
+        yield from _table("cycles", "tool cycles", cycles, report)
+        yield ""
+        calls = _seconds(launched, report, CALLS, _all_in_one)
+        yield from _table("calls", "calls in one answer", calls, report)
         report("connections")
         connections, flights = _connections(launched)
+    report.figures |= {"connections": connections, "flights": flights}
     yield ""
-    yield f"{CONNECTED_CYCLES} tool cycles with TLS: connections {connections}, handshake flights {flights}"
-    report.figures |= {"connections of a turn": connections, "flights of a turn": flights}
+    yield f"{CONNECTED_CYCLES} tool cycles with TLS: connections {connections}, flights of handshakes {flights}"
+
+
+def _table(name: str, title: str, seconds: dict[int, float], report: Report) -> Iterator[str]:
+    smallest = min(seconds)
+    grown = exponent({size: taken - seconds[smallest] for size, taken in seconds.items() if size != smallest})
+    report.figures[f"{name} exponent"] = grown
+    head = (title, *(f"{size:,}" for size in seconds), "exponent")
+    yield from report.table(name, head, [("CPU, s", *(f"{taken:.2f}" for taken in seconds.values()), f"{grown:.2f}")])
 
 
 def _one_each(count: int) -> list[bytes]:
@@ -64,14 +74,6 @@ def _turn(launched: Launcher, answers: list[bytes]) -> float:
         if len(server.arrivals) != len(answers) + 1:
             raise SystemExit(f"{len(answers) + 1} requests were expected and {len(server.arrivals)} came")
     return sample.cpu
-
-
-def _line(seconds: dict[int, float], report: Report, name: str) -> str:
-    smallest = min(seconds)
-    grown = exponent({size: taken - seconds[smallest] for size, taken in seconds.items() if size != smallest})
-    largest = max(seconds)
-    report.figures |= {f"exponent of {name}": grown, f"seconds of {largest} {name}": seconds[largest]}
-    return f"{'  CPU s':<24}" + "".join(f"{taken:>10.2f}" for taken in seconds.values()) + f"{grown:>10.2f}"
 
 
 def _connections(launched: Launcher) -> tuple[int, int]:

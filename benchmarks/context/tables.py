@@ -1,4 +1,4 @@
-"""The tables about compaction, and the plot. Run them alone with `python benchmarks/context_economy.py`."""
+"""The tables about compaction, and the plot."""
 
 from __future__ import annotations
 

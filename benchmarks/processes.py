@@ -63,11 +63,12 @@ def rows(report: Report) -> Iterator[str]:
     yield from report.table("table", head, cells)
     others = [(name, jp.wire / of.wire) for name, of in found.items() if name != "`jp query`" and of.wire > 0]
     report.figures |= {
-        "comparison": " and ".join(f"{ratio:.2f} times that of {name}" for name, ratio in others) or "that of nothing else",
+        "comparison": " and ".join(f"{ratio:.2f} times that of {name}" for name, ratio in others),
         "query to wire": jp.wire,
         "help of pass": found["`jp --help`"].wall / floor,
     }
-    yield f"jp's time to the first byte: {report.figures['comparison']}"
+    if others:
+        yield f"jp's time to the first byte: {report.figures['comparison']}"
 
 
 def _number(value: float) -> str:
@@ -179,6 +180,7 @@ def many_rows(report: Report) -> Iterator[str]:
         found = medians_of(programs, server, FEWER_RUNS, report)
     cells = [(name, _number(of.wire), f"{of.wall:.0f}", f"{of.cpu:.0f}") for name, of in found.items()]
     yield from report.table("table", ("", "to the first byte, ms", "in all, ms", "CPU, ms"), cells)
+    report.figures["conversations"] = MANY
     report.figures["ls seconds"] = found["`conversation ls`"].wall / 1000
     report.figures["more ms"] = found["`query`"].wire - found["`query`, among none"].wire
 

@@ -16,6 +16,7 @@ from context.tokens import estimating, measured_by
 from jp.context.budget import estimate_messages
 from jp.context.types import Call, Message, ReasoningBlock, Transcript, texts_of
 from jp.conversation.entries import Compaction, ToolCallResponse
+from results import Report
 from transcript_validator import complaints
 
 SESSION = synthetic_session(40)
@@ -228,15 +229,13 @@ def test_the_bars_of_automatic_compaction_are_checked() -> None:
 def test_all_tables_are_made_and_where_there_are_no_recordings_a_line_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def silent(text: str) -> None:
-        pass
-
+    report = Report(lambda _: None)
     monkeypatch.delenv("JP_TEST_DATA", raising=False)
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
     monkeypatch.setattr(speed, "SIZES", (100,))
     skipped = "skipped: JP_TEST_DATA does not name a folder with recorded sessions"
-    assert list(tables.availability_rows(silent)) == list(tables.automatic_rows(silent)) == [skipped]
-    assert next(tables.speed_rows(silent)) == f"recorded sessions {skipped}"
+    assert list(tables.availability_rows(report)) == list(tables.automatic_rows(report)) == [skipped]
+    assert next(tables.speed_rows(report)) == f"recorded sessions {skipped}"
 
     monkeypatch.setattr(points, "CHAINS", (1,))
     monkeypatch.setattr(points, "BUDGETS", (25,))
@@ -246,10 +245,10 @@ def test_all_tables_are_made_and_where_there_are_no_recordings_a_line_says_so(
     monkeypatch.setattr(automatic, "SUMMARIZERS", {"none": ""})
     monkeypatch.setattr(tables, "PLOT", tmp_path / "new" / "plot.png")
     monkeypatch.setattr(tables, "recorded_sessions", lambda: [Session("one", SESSION)])
-    table = list(tables.availability_rows(silent))
+    table = list(tables.availability_rows(report))
     assert [line.split("%  ")[1][:20].rstrip() for line in table[1:4]] == [OURS, WITHOUT_FACTS, BASELINES[0].name]
-    assert sum(line.startswith("   8,000  ") for line in tables.automatic_rows(silent)) == 2
-    assert any("of which mentions" in line for line in tables.speed_rows(silent))
+    assert sum(line.startswith("   8,000  ") for line in tables.automatic_rows(report)) == 2
+    assert any("of which mentions" in line for line in tables.speed_rows(report))
     assert (tmp_path / "new" / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 

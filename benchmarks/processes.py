@@ -63,12 +63,12 @@ def rows(report: Report) -> Iterator[str]:
     yield from report.table("table", head, cells)
     others = [(name, jp.wire / of.wire) for name, of in found.items() if name != "`jp query`" and of.wire > 0]
     report.figures |= {
-        "comparison": " and ".join(f"{ratio:.2f} times that of {name}" for name, ratio in others),
+        "comparison": " and ".join(f"{ratio:.2f} times as long as {name}" for name, ratio in others),
         "query to wire": jp.wire,
         "help of pass": found["`jp --help`"].wall / floor,
     }
     if others:
-        yield f"jp's time to the first byte: {report.figures['comparison']}"
+        yield f"to the first byte, jp takes {report.figures['comparison']}"
 
 
 def _number(value: float) -> str:

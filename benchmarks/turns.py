@@ -30,7 +30,9 @@ def rows(report: Report) -> Iterator[str]:
         calls = _seconds(launched, report, CALLS, _all_in_one)
         yield from _table("calls", "calls in one answer", calls, report)
         report("connections")
-        connections, flights = _connections(launched)
+        with tempfile.TemporaryDirectory() as scratch:
+            new_workspace(Path(scratch))
+            connections, flights = connections_of_a_turn(launched, Path(scratch))
     report.figures |= {"connections": connections, "flights": flights}
     yield ""
     yield f"{CONNECTED_CYCLES} tool cycles with TLS: connections {connections}, flights of handshakes {flights}"
@@ -76,19 +78,15 @@ def _turn(launched: Launcher, answers: list[bytes]) -> float:
     return sample.cpu
 
 
-def _connections(launched: Launcher) -> tuple[int, int]:
+def connections_of_a_turn(launched: Launcher, home: Path, *, cycles: int = CONNECTED_CYCLES) -> tuple[int, int]:
     """Return how many connections a turn makes, and how often it waits for an answer in their handshakes."""
     authority = trustme.CA()
+    bundle = home / "authority.pem"
+    authority.cert_pem.write_to_path(bundle)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)  # pyright: ignore[reportUnknownMemberType] - it takes a context of pyOpenSSL too
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        closing(TimingServer(_one_each(CONNECTED_CYCLES), tls=context)) as server,
-    ):
-        home = Path(scratch)
-        new_workspace(home)
-        bundle = home / "authority.pem"
-        authority.cert_pem.write_to_path(bundle)
+    certificate = authority.issue_cert("127.0.0.1")
+    certificate.configure_cert(context)  # pyright: ignore[reportUnknownMemberType] - it takes others too
+    with closing(TimingServer(_one_each(cycles), tls=context)) as server:
         ask = (JP, *tool_query(server.url, "--new", "go"))
         launched.run(Program("a turn", ask, home, variables={"SSL_CERT_FILE": str(bundle)}))
     return server.connections, server.flights

@@ -47,12 +47,12 @@ def _quoted(found: Sequence[Score], report: Report) -> Iterator[str]:
     ]
     yield from report.table("table", head, cells)
     without = [score for score in found if score.way == WITHOUT_FACTS]
-    others = [score for score in found if score.way not in {OURS, WITHOUT_FACTS} and score.budget == max(BUDGETS)]
+    others = [score for score in found if score.way not in {OURS, WITHOUT_FACTS} and score.budget == BUDGETS[-1]]
     report.figures |= {
         "less without facts": max(points[OURS, of.budget, of.chain].in_view - of.in_view for of in without) * 100,
         "searched without facts": min(of.searched for of in without) * 100,
         "others": len({score.way for score in others}),
-        "best of others": max(score.in_view for score in others) * 100,
+        "best of others": max((score.in_view for score in others), default=0.0) * 100,
     }
 
 

@@ -79,8 +79,8 @@ def sse(*events: Mapping[str, object], end: str = "\n") -> bytes:
 class Loopback:
     """A server that gives `replies` in order, then `otherwise` for every further request.
 
-    `requests` are those that came. `client_left` is set once a client has closed a connection that hangs, or has left
-    one in the middle of an answer.
+    `requests` are those that came, over so many `connections`. `client_left` is set once a client has closed a
+    connection that hangs, or has left one in the middle of an answer.
     """
 
     def __init__(self, *replies: Answer, otherwise: Answer = _NOT_SCRIPTED, tls: ssl.SSLContext | None = None) -> None:
@@ -99,6 +99,10 @@ class Loopback:
     @property
     def port(self) -> int:
         return self._port
+
+    @property
+    def connections(self) -> int:
+        return len(self._connections)
 
     @property
     def url(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import anthropic_wire as wire
 import chat_wire
 from forked import prepare, run_jp
 from loopback import JSON, Loopback, Reply, sse
@@ -478,3 +479,25 @@ def test_a_second_refusal_ends_the_turn(tmp_path: Path) -> None:
     assert result.code != 0
     assert "Supported values are" in result.stderr
     assert len(server.requests) == 2
+
+
+def test_all_requests_of_a_turn_go_over_one_connection(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("content", encoding="utf-8")
+    calls = [
+        Reply(
+            body=wire.call("fs_read_file", json.dumps({"path": "a.txt", "offset": number}), call_id=f"toolu_{number}")
+        )
+        for number in range(5)
+    ]
+    with Loopback(*calls, Reply(body=wire.message("Done"))) as server:
+        result = query(server, tmp_path, "--new", "--tool=fs_read_file", "--approve-all", "Read it.")
+
+        assert (len(server.requests), server.connections) == (6, 1)
+    assert (result.code, result.stdout) == (0, "Done\n")
+
+
+def test_a_dry_run_connects_to_nothing(tmp_path: Path) -> None:
+    with Loopback() as server:
+        assert query(server, tmp_path, "--new", "--dry-run", "hello").code == 0
+
+        assert server.connections == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from forked import search_path
-from jp.app.query.arguments import read_schema
+from jp.app.schema_checker import read_schema
 from jp.conversation.schemas import parse_dsl
 from running import home_beside, isolated_environment
 from stage import make_workspace

@@ -125,12 +125,9 @@ def test_a_refused_connection_says_so() -> None:
     assert error.message == f"no connection to '127.0.0.1:{port}': Connection refused"
 
 
-def test_a_connection_that_is_not_made_in_time_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def never(*_: object, **__: object) -> None:
-        await anyio.sleep_forever()
-
-    monkeypatch.setattr(anyio, "connect_tcp", never)
-    error = failure("http://127.0.0.1:9", connect_timeout_secs=0.05)
+def test_a_connection_that_is_not_made_in_time_says_so() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        error = failure(f"https://127.0.0.1:{silent.getsockname()[1]}", connect_timeout_secs=0.05)
 
     assert error.kind == "connect"
     assert "connect_timeout_secs" in error.hint

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from jp.provider.key_storage import KeyRing, KeyStorage
     from jp.provider.keys import FoundKey
 
+_CATALOGUES = "models"
+"""Directory of the catalogues in the user's cache."""
+
 
 def details_of(config: AppConfig, model: ModelId) -> ModelDetails:
     """Return the details of a model, for people: windows, limits and prices; None where a value is unknown.
@@ -40,7 +43,7 @@ def catalogue_store() -> CatalogueStore:
     from jp.provider.catalogue import CatalogueStore
     from jp.workspace.layout import user_cache_directory
 
-    return CatalogueStore(user_cache_directory() / "models")
+    return CatalogueStore(user_cache_directory() / _CATALOGUES)
 
 
 def kept_of(settings: LlmConfig, provider: str) -> CachedCatalogue:
@@ -65,6 +68,10 @@ def _catalogue(settings: LlmConfig, provider: str) -> Catalogue | None:
 
 @cache
 def _read_once(provider: str, base_url: str) -> Catalogue | None:
+    from jp.workspace.layout import user_cache_directory
+
+    if not (user_cache_directory() / _CATALOGUES).is_dir():
+        return None  # nobody has refreshed a list: nothing has to be imported for it
     return catalogue_store().read(provider, base_url).catalogue
 
 

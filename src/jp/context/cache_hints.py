@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Literal, get_args
 
 import msgspec
@@ -131,22 +132,28 @@ class Volatile(msgspec.Struct, frozen=True, kw_only=True):
 _MONTH = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _COUNTED = "attempts?|credits?|iterations?|messages?|requests?|tokens?|turns?"
 
-_VOLATILE = re.compile(
-    # In this order where several would begin at one place; what lies inside of another one is not looked at again.
-    r"(?P<uuid>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
-    r"|(?P<temporary_directory>(?<![\w.])(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm|run/user)(?:/[\w.+-]+){1,16}"
-    r"|\b[a-z]:\\(?:[\w.~ -]{1,64}\\){0,8}te?mp\\[\w.~-]+)"
-    r"|(?P<timestamp>\b\d{4}-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:z\b|[+-]\d\d:?\d\d)?"
-    rf"|\b\d{{1,2}} (?:{_MONTH})[a-z]{{0,6}} \d{{4}} \d\d:\d\d(?::\d\d)?"
-    rf"|\b(?:{_MONTH})[a-z]{{0,6}} \d{{1,2}}(?:, \d{{4}})?,? (?:at )?\d{{1,2}}:\d\d"
-    r"|\b(?:today|now|date|time)(?: is)?[:=]? {0,4}\d{4}-\d\d-\d\d\b"
-    r"|\b\d\d:\d\d:\d\d\b"
-    r"|\b1[6-9]\d{8}(?:\d{3})?\b)"  # since 1970, in seconds or milliseconds
-    rf"|(?P<counter>\b(?:{_COUNTED})(?: (?:count|left|number|remaining|so far|used))?(?: ?[#:=]| no\.) ?\d[\d,]{{0,15}}"
-    rf"|\b\d[\d,]{{0,15}} (?:{_COUNTED}) (?:left|remaining|so far|used)\b"
-    rf"|\b(?:{_COUNTED}) \d{{1,9}} (?:of|/) \d{{1,9}}\b)",
-    re.IGNORECASE,
-)
+
+@cache
+def _volatile_pattern() -> re.Pattern[str]:
+    """Return the pattern of texts that can change, compiled on use: requests are rendered without it."""
+    return re.compile(
+        # In this order where several would begin at one place; what lies inside of another one is not looked at again.
+        r"(?P<uuid>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
+        r"|(?P<temporary_directory>(?<![\w.])(?:/private)?/(?:tmp|var/tmp|var/folders|dev/shm|run/user)(?:/[\w.+-]+){1,16}"
+        r"|\b[a-z]:\\(?:[\w.~ -]{1,64}\\){0,8}te?mp\\[\w.~-]+)"
+        r"|(?P<timestamp>\b\d{4}-\d\d-\d\d[t ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:z\b|[+-]\d\d:?\d\d)?"
+        rf"|\b\d{{1,2}} (?:{_MONTH})[a-z]{{0,6}} \d{{4}} \d\d:\d\d(?::\d\d)?"
+        rf"|\b(?:{_MONTH})[a-z]{{0,6}} \d{{1,2}}(?:, \d{{4}})?,? (?:at )?\d{{1,2}}:\d\d"
+        r"|\b(?:today|now|date|time)(?: is)?[:=]? {0,4}\d{4}-\d\d-\d\d\b"
+        r"|\b\d\d:\d\d:\d\d\b"
+        r"|\b1[6-9]\d{8}(?:\d{3})?\b)"  # since 1970, in seconds or milliseconds
+        rf"|(?P<counter>\b(?:{_COUNTED})(?: (?:count|left|number|remaining|so far|used))?(?: ?[#:=]| no\.)"
+        r" ?\d[\d,]{0,15}"
+        rf"|\b\d[\d,]{{0,15}} (?:{_COUNTED}) (?:left|remaining|so far|used)\b"
+        rf"|\b(?:{_COUNTED}) \d{{1,9}} (?:of|/) \d{{1,9}}\b)",
+        re.IGNORECASE,
+    )
+
 
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"\d")
@@ -169,7 +176,7 @@ def redacted(text: str) -> str:
 
 def _in_part(number: int, text: str) -> Iterator[Volatile]:
     found: dict[str, list[re.Match[str]]] = {}
-    for match in _VOLATILE.finditer(text):
+    for match in _volatile_pattern().finditer(text):
         found.setdefault(match.lastgroup or "", []).append(match)
     for kind in _KINDS:
         matches = found.get(kind, ())

@@ -15,7 +15,7 @@ from jp.conversation.thread import Thread
 from jp.provider.base import Framing, Part, ResponseDecoder, WireRequest
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.keys import missing_key
-from jp.provider.transport import HttpRequest, HttpResponse, Limits, post
+from jp.provider.transport import HttpRequest, HttpResponse, Limits, connect, post
 
 if TYPE_CHECKING:
     from jp.provider.reader import Frames, Reader
@@ -172,6 +172,11 @@ class HttpProvider:
     def renderer(self) -> int:
         """The version of what `render` gives."""
         return self._adapter.renderer
+
+    def connect(self) -> None:
+        """Begin to connect, for a request that is still being prepared; see `jp.provider.transport.connect`."""
+        if self._signer is None:
+            connect(self._account.base_url, self._limits)
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`.

@@ -256,7 +256,7 @@ def create_provider(
     stored: StoredKeys | None = None,
     needs_key: bool = True,
 ) -> Provider:
-    """Return the provider of `model`.
+    """Return the provider of `model`. It begins to connect where requests share connections.
 
     Args:
         config: the configuration of the conversation.
@@ -295,7 +295,10 @@ def create_provider(
     account = msgspec.structs.replace(account, reply_hints=replies)
     if vendor.hints is not None:
         account = msgspec.structs.replace(account, hints=vendor.hints(model.provider, model.name))
-    return HttpProvider(adapter, account, limits_for(kind, account.base_url, config.assistant.request))
+    provider = HttpProvider(adapter, account, limits_for(kind, account.base_url, config.assistant.request))
+    if needs_key:
+        provider.connect()
+    return provider
 
 
 def create_account(

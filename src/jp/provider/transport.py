@@ -1,20 +1,18 @@
-"""Transport of one HTTP request: its response as a stream of bytes, and every failure as a `ProviderError`.
-
-The client lives for one request: the next request of a turn is seconds away, and a closed client leaks nothing.
-"""
+"""Transport of one HTTP request: its response as a stream of bytes, and every failure as a `ProviderError`."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
+from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import msgspec
-from anyio import CancelScope, current_time
+from anyio import CancelScope, current_time, fail_after
 
 from jp.errors import ConfigurationError, JpError, root_cause
 from jp.provider.errors import ProviderError
@@ -22,7 +20,10 @@ from jp.provider.errors import ProviderError
 if TYPE_CHECKING:
     import httpx2
 
+    from jp.provider.connection import Address, Connection, Connections
     from jp.provider.errors import ErrorKind
+
+_Method = Literal["GET", "POST"]
 
 _UPLOAD_PIECE = 64 * 1024
 """Bytes of a piece: the idle timeout restarts between pieces, so that a large request makes progress on a slow line."""
@@ -36,6 +37,36 @@ def _nothing() -> None:
 
 after_upload: ContextVar[Callable[[], None]] = ContextVar("after_upload", default=_nothing)
 """Callback after the body of a request was sent, for work that must not delay it."""
+
+
+class _SharedConnections:
+    """The connections of one query. Nothing is imported for them before the first request."""
+
+    @cached_property
+    def connections(self) -> Connections:
+        from jp.provider.connection import Connections
+
+        return Connections()
+
+    def close(self) -> None:
+        if "connections" in vars(self):
+            self.connections.close()
+
+
+_shared: ContextVar[_SharedConnections | None] = ContextVar("_shared", default=None)
+
+
+@contextmanager
+def sharing_connections() -> Generator[None]:
+    """Let requests share connections, in this task and those that it starts, until the block is left."""
+    shared = _SharedConnections()
+    before = _shared.set(shared)
+    try:
+        yield
+    finally:
+        shared.close()
+        with suppress(ValueError):  # an abandoned generator is closed in a context of its own
+            _shared.reset(before)
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,26 +94,18 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HttpResponse:
-    """An open response. Header names are lower case.
+    """An open response. Header names are lower case; repeated ones are joined by commas.
 
     `deadline` is the time limit for the first byte of the body, on the event loop's clock.
     """
 
-    def __init__(self, response: httpx2.Response, limits: Limits, *, host: str, deadline: float) -> None:
-        self._response = response
+    def __init__(self, head: _Head, limits: Limits, *, host: str, deadline: float) -> None:
+        self.status = head.status
+        self.headers = head.headers
+        self._body = head.body
         self._limits = limits
         self._host = host
         self._deadline = deadline
-
-    @property
-    def status(self) -> int:
-        """The status code."""
-        return self._response.status_code
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers; repeated ones are joined by commas."""
-        return dict(self._response.headers)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives.
@@ -100,21 +123,19 @@ class HttpResponse:
 
     async def error_body(self) -> bytes:
         """Return the beginning of the body; less if it breaks off, since the status is more useful than that error."""
-        import httpx2
-
         body = bytearray()
         try:
             async for chunk in self._timed():
                 body += chunk
                 if len(body) >= _LONGEST_ERROR_BODY:
                     break
-        except (httpx2.RequestError, ProviderError):
+        except Exception:  # noqa: BLE001, S110 - whatever breaks it off
             pass
         return bytes(body[:_LONGEST_ERROR_BODY])
 
     async def _timed(self) -> AsyncIterator[bytes]:
         """Yield the body's chunks: the first before the deadline, each further one within the idle timeout."""
-        chunks = self._response.aiter_bytes()
+        chunks = aiter(self._body)
         idle = self._limits.idle_timeout
         timeout, deadline = _NO_RESPONSE, self._deadline
         while True:
@@ -144,11 +165,167 @@ def _timeout(host: str, timeout: tuple[str, str], *, kind: ErrorKind = "timeout"
     return ProviderError(message.format(host), kind=kind, hint=f"`assistant.request.{setting}` sets how long jp waits")
 
 
-async def _pieces(body: bytes, uploaded: Callable[[], None]) -> AsyncIterator[bytes]:
-    for start in range(0, len(body), _UPLOAD_PIECE):
-        yield body[start : start + _UPLOAD_PIECE]
-    uploaded()
-    after_upload.get()()
+def _pieces(body: bytes) -> Iterator[bytes]:
+    return (body[start : start + _UPLOAD_PIECE] for start in range(0, len(body), _UPLOAD_PIECE))
+
+
+class _Head(NamedTuple):
+    """The head of a response, and its body as it arrives, decompressed."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: AsyncIterator[bytes]
+
+
+class _Exchange(Protocol):
+    """A request and its response, over some client.
+
+    `begin` sends the request, calls `uploaded` after its last byte, and returns when the head of the response is there.
+    `end` keeps the connection for another request only if the response was read `in_order`.
+    """
+
+    async def begin(self, uploaded: Callable[[], None]) -> _Head: ...
+
+    async def end(self, *, in_order: bool) -> None: ...
+
+    def error(self, error: Exception, *, begun: bool) -> JpError | None:
+        """Return the error for an exception of the client, None if it is none of its own."""
+        ...
+
+
+class _SocketExchange:
+    """An exchange over a connection of jp's own."""
+
+    def __init__(self, method: _Method, request: HttpRequest, limits: Limits, address: Address) -> None:
+        from jp.provider.connection import Connections
+
+        self._method: _Method = method
+        self._request = request
+        self._limits = limits
+        self._address = address
+        shared = _shared.get()
+        self._connections = Connections() if shared is None else shared.connections
+        self._is_alone = shared is None
+        self._connection: Connection | None = None
+
+    async def begin(self, uploaded: Callable[[], None]) -> _Head:
+        from h11 import RemoteProtocolError
+
+        while True:
+            self._connection = connection = await self._connect()
+            try:
+                return await self._sent(connection, uploaded)
+            except (OSError, RemoteProtocolError):
+                # A server may leave an idle connection at the moment in which it is used again.
+                if not connection.is_reused or connection.has_answered:
+                    raise
+                connection.close()
+
+    async def _connect(self) -> Connection:
+        host, timeout = self._address.authority, self._limits.connect_timeout
+        try:
+            with fail_after(timeout):
+                return await self._connections.take(self._address.origin, timeout)
+        except OSError as error:
+            if isinstance(error, TimeoutError) and error.errno is None:
+                raise _timeout(host, _NO_CONNECTION, kind="connect") from error
+            raise _without_connection(host, error) from error
+
+    async def _sent(self, connection: Connection, uploaded: Callable[[], None]) -> _Head:
+        import h11
+
+        from jp.provider.connection import decoded
+
+        given = {name.lower() for name, _ in self._request.headers}
+        usual = (("host", self._address.authority), ("accept-encoding", "gzip, deflate"))
+        headers = [*(header for header in usual if header[0] not in given), *self._request.headers]
+        if self._method == "POST":
+            headers.append(("content-length", str(len(self._request.body))))
+        events: list[h11.Event] = [h11.Request(method=self._method, target=self._address.target, headers=headers)]
+        try:
+            for piece in _pieces(self._request.body):
+                with fail_after(self._limits.idle_timeout):
+                    await connection.send(*events, h11.Data(data=piece))
+                events = []
+            await connection.send(*events, h11.EndOfMessage())
+        except TimeoutError as error:
+            raise _timeout(self._address.authority, _NO_UPLOAD) from error
+        except OSError:
+            pass  # a server that does not want all of it may have said why
+        uploaded()
+        while not isinstance(head := await connection.receive(), h11.Response):
+            pass  # such as 100 Continue
+        names = [name.decode("latin-1") for name, _ in head.headers]
+        found: dict[str, str] = {}
+        for name, value in zip(names, (value.decode("latin-1") for _, value in head.headers), strict=True):
+            found[name] = f"{found[name]}, {value}" if name in found else value
+        return _Head(head.status_code, found, decoded(connection.body(), found.get("content-encoding", "").lower()))
+
+    async def end(self, *, in_order: bool) -> None:
+        if self._connection is not None and in_order:
+            self._connections.give_back(self._connection)
+        elif self._connection is not None:
+            self._connection.close()
+        if self._is_alone:
+            self._connections.close()
+
+    def error(self, error: Exception, *, begun: bool) -> JpError | None:
+        import zlib
+
+        import h11
+
+        host = self._address.authority
+        match error:
+            case zlib.error():
+                return _undecodable(host)
+            case h11.LocalProtocolError():
+                return ConfigurationError(f"cannot send a request to {host!r}: {error}", hint=_REACH)
+            case OSError() | h11.RemoteProtocolError():
+                return _broken(error, host, begun=begun)
+            case _:
+                return None
+
+
+class _HttpxExchange:
+    """An exchange over httpx2: through proxies, and to addresses that need its care."""
+
+    def __init__(self, method: _Method, request: HttpRequest, limits: Limits) -> None:
+        self._method = method
+        self._request = request
+        self._limits = limits
+        self._host = request.url
+        self._stack = AsyncExitStack()
+
+    async def begin(self, uploaded: Callable[[], None]) -> _Head:
+        import httpx2
+
+        self._host = httpx2.URL(self._request.url).netloc.decode()
+        client = await self._stack.enter_async_context(_client(self._request.url, self._limits))
+        headers = [*self._request.headers]
+        content = None
+        if self._method == "POST":
+            headers.append(("content-length", str(len(self._request.body))))
+            content = self._content(uploaded)
+        else:
+            uploaded()
+        sent = client.build_request(self._method, self._request.url, headers=headers, content=content)
+        response = await client.send(sent, stream=True)
+        self._stack.push_async_callback(response.aclose)
+        return _Head(response.status_code, dict(response.headers), response.aiter_bytes())
+
+    async def _content(self, uploaded: Callable[[], None]) -> AsyncIterator[bytes]:
+        for piece in _pieces(self._request.body):
+            yield piece
+        uploaded()
+
+    async def end(self, *, in_order: bool) -> None:
+        await self._stack.aclose()
+
+    def error(self, error: Exception, *, begun: bool) -> JpError | None:
+        import httpx2
+
+        kinds = (httpx2.RequestError, httpx2.InvalidURL, OSError)
+        return connection_error(error, host=self._host, begun=begun) if isinstance(error, kinds) else None
 
 
 def _client(url: str, limits: Limits) -> httpx2.AsyncClient:
@@ -161,7 +338,7 @@ def _client(url: str, limits: Limits) -> httpx2.AsyncClient:
 
     from jp.tls import context_for
 
-    # A read has one of two limits, which the client cannot tell apart: `HttpResponse` and `_sent` hold them.
+    # A read has one of two limits, which the client cannot tell apart: `HttpResponse` and `_exchange` hold them.
     timeout = httpx2.Timeout(limits.idle_timeout, connect=limits.connect_timeout, read=None)
     try:
         return httpx2.AsyncClient(verify=context_for(url), timeout=timeout, http2=False)
@@ -171,54 +348,71 @@ def _client(url: str, limits: Limits) -> httpx2.AsyncClient:
         raise ConfigurationError(message, hint=hint) from None
 
 
+def connect(url: str, limits: Limits) -> None:
+    """Begin to connect to the server of a URL, if requests share connections here and nothing forbids it."""
+    shared = _shared.get()
+    if shared is None:
+        return
+    from jp.provider.connection import address_of
+
+    address = address_of(url)
+    if address is not None:
+        shared.connections.begin(address.origin, limits.connect_timeout)
+
+
 def post(request: HttpRequest, limits: Limits) -> AbstractAsyncContextManager[HttpResponse]:
-    """Send `request` and yield the response; leaving the context closes the connection at once.
+    """Send `request` and yield the response.
+
+    When the context is left, the connection is kept if it is shared and the response was read in order; else it is
+    closed at once.
 
     Raises:
         ProviderError: the connection failed or broke off, before the response or in it.
         ConfigurationError: the URL, a proxy or a certificate variable cannot be used.
     """
-    length = ("content-length", str(len(request.body)))
-    return _exchange("POST", request, limits, headers=(*request.headers, length))
+    return _exchange("POST", request, limits)
 
 
 def get(request: HttpRequest, limits: Limits) -> AbstractAsyncContextManager[HttpResponse]:
     """Request a URL and yield the response; see `post`."""
-    return _exchange("GET", request, limits, headers=request.headers)
+    return _exchange("GET", request, limits)
 
 
 @asynccontextmanager
-async def _exchange(
-    method: Literal["GET", "POST"], request: HttpRequest, limits: Limits, *, headers: tuple[tuple[str, str], ...]
-) -> AsyncGenerator[HttpResponse, None]:
-    import httpx2
+async def _exchange(method: _Method, request: HttpRequest, limits: Limits) -> AsyncGenerator[HttpResponse, None]:
+    from jp.provider.connection import address_of
 
-    begun = False
-    host = request.url
+    address = address_of(request.url)
+    exchange: _Exchange = (
+        _HttpxExchange(method, request, limits)
+        if address is None
+        else _SocketExchange(method, request, limits, address)
+    )
+    host = request.url if address is None else address.authority
+    begun = in_order = False
     first_byte = CancelScope()
 
     def uploaded() -> None:
         first_byte.deadline = _after(limits.first_byte_timeout)
+        after_upload.get()()
 
-    content = _pieces(request.body, uploaded) if method == "POST" else None
+    async def sent() -> _Head:
+        with first_byte:
+            return await exchange.begin(uploaded)
+        raise _timeout(host, _NO_RESPONSE)
+
     try:
-        host = httpx2.URL(request.url).netloc.decode()
-        async with _client(request.url, limits) as client:
-            sent = client.build_request(method, request.url, headers=[*headers], content=content)
-            if content is None:
-                uploaded()
-            response = None
-            with first_byte:
-                response = await client.send(sent, stream=True)
-            if response is None:
-                raise _timeout(host, _NO_RESPONSE)
-            begun = True
-            try:
-                yield HttpResponse(response, limits, host=host, deadline=first_byte.deadline)
-            finally:
-                await response.aclose()
-    except (httpx2.RequestError, httpx2.InvalidURL, OSError) as error:
-        raise connection_error(error, host=host, begun=begun) from error
+        head = await sent()
+        begun = True
+        yield HttpResponse(head, limits, host=host, deadline=first_byte.deadline)
+        in_order = True
+    except Exception as error:
+        told = exchange.error(error, begun=begun)
+        if told is None:
+            raise
+        raise told from error
+    finally:
+        await exchange.end(in_order=in_order)
 
 
 _REACH = "check the network and the URL: `jp config show --origins` shows the source of `base_url`"
@@ -283,13 +477,14 @@ def connection_error(error: Exception, *, host: str, begun: bool) -> JpError:
             message = f"cannot send a request to {host!r}: {error or type(error).__name__}"
             return ConfigurationError(message, hint=_REACH)
         case _:
-            return _broken(error, host, begun=begun)
+            is_damaged = isinstance(error, httpx2.DecodingError)
+            return _undecodable(host) if is_damaged else _broken(error, host, begun=begun)
+
+
+def _undecodable(host: str) -> ProviderError:
+    return ProviderError(f"the response of {host!r} cannot be decompressed", kind="transient")
 
 
 def _broken(error: Exception, host: str, *, begun: bool) -> ProviderError:
-    import httpx2
-
-    if isinstance(error, httpx2.DecodingError):
-        return ProviderError(f"the response of {host!r} cannot be decompressed", kind="transient")
     reason = str(root_cause(error)) or type(error).__name__
     return ProviderError(f"the connection to {host!r} broke off: {reason}", kind="cut" if begun else "connect")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
@@ -200,7 +199,9 @@ class SystemClock:
 
     def jitter(self) -> float:
         """Return a number from 0 to 1."""
-        return random.random()  # noqa: S311  spreads retries, protects nothing
+        from random import random
+
+        return random()  # noqa: S311  spreads retries, protects nothing
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""

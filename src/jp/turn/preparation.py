@@ -11,7 +11,6 @@ from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, Digests
 from jp.conversation.thread import Thread
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
-from jp.provider.parameters import corrected_parameters
 from jp.turn.bound_reasoning import Rendered, render_bound
 from jp.turn.ports import TurnPorts
 from jp.turn.request import (
@@ -114,6 +113,8 @@ class Preparation:
         """
         if self._is_corrected or error is None or error.kind != "invalid_request":
             return False
+        from jp.provider.classification import corrected_parameters
+
         correction = corrected_parameters(self._settings.parameters, error.message)
         if correction is None:
             return False

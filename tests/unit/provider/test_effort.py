@@ -6,7 +6,8 @@ import pytest
 
 from jp.conversation.thread import Effort, Parameters
 from jp.provider.base import Level
-from jp.provider.parameters import corrected_parameters, effort_of, is_off, nearest_level
+from jp.provider.classification import corrected_parameters
+from jp.provider.parameters import effort_of, is_off, nearest_level
 
 
 @pytest.mark.parametrize(

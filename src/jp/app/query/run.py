@@ -27,7 +27,6 @@ from jp.app.query.conversation import (
 )
 from jp.app.query.question import ComposedQuery, QueryInput, Question, read_question
 from jp.app.query.screen import NoScreen, Screen
-from jp.app.query.structured import StructuredTurn, take_structured_turn
 from jp.app.query.tools import BuiltinTools, tool_layers, without_missing_tools
 from jp.app.query.turns import TitleCost, TitleWriter, TurnRunner
 from jp.app.query.wiring import Wiring, check_rendering, wire
@@ -42,6 +41,7 @@ from jp.turn.request import InlineLoader, Loader
 if TYPE_CHECKING:
     from jp.app.compaction.order import CompactionOrder
     from jp.app.query.dry_run import DryRun
+    from jp.app.query.structured import StructuredTurn
     from jp.app.schema_checker import Checker
     from jp.workspace.listing import ConversationInfo
 
@@ -117,6 +117,10 @@ async def prepare(
     """
     check(arguments)
     async with AsyncExitStack() as stack:
+        if not arguments.dry_run:
+            from jp.provider.transport import sharing_connections
+
+            stack.enter_context(sharing_connections())
         yield await _prepared(options, arguments, NoScreen() if screen is None else screen, stack)
 
 
@@ -201,6 +205,8 @@ async def run(prepared: PreparedQuery) -> QueryReport:
     if prepared.checker is None:
         outcome = await asker.ask(request, cycles)
     else:
+        from jp.app.query.structured import take_structured_turn
+
         structured = await take_structured_turn(
             request, asker.ask, log=recorder, checker=prepared.checker, max_cycles=cycles, notice=wiring.notice
         )

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from doubles import MemoryRecorder, ScriptedProvider, Step, answer
-from jp.app.query.wiring import ModelRespondent, inquiry_thread, value_in
+from jp.app.query.inquiries import ModelRespondent, inquiry_thread, value_in
 from jp.conversation.entries import ChatRequest, Question, ToolCallRequest, Usage
 from jp.conversation.thread import UserText
 from jp.provider.base import UsageReport, WireRequest

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.app.query.arguments import MAX_BYTES, read_schema
+from jp.app.schema_checker import MAX_BYTES, read_schema
 from jp.conversation.entries import JsonObject
 from jp.errors import ConfigurationError, ExitCode, JpError
 

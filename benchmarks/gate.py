@@ -7,11 +7,11 @@ Budget: what a query does until the first byte of its request, and its connectio
 from __future__ import annotations
 
 import json
-import os
 import platform
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -29,6 +29,7 @@ from fixtures import (
     query,
     tool_query,
 )
+from probe import STEPS
 from server import TimingServer, tool_calls
 
 BUDGET = Path(__file__).with_name("budget.json")
@@ -46,8 +47,15 @@ NOTEWORTHY = 0.95
 """Below this share of its budget, a figure asks for a lower one."""
 
 CYCLES = 20
+NAMED = 8
+"""So many functions are named where a growth is too fast."""
+
 SIDE_BY_SIDE = 2
 TIMEOUT_SECS = 60
+
+
+Steps = Counter[str]
+"""Steps by the functions that take them."""
 
 
 class Growth(NamedTuple):
@@ -59,7 +67,7 @@ class Growth(NamedTuple):
     name: str
     size: int
     bound: float
-    steps: Callable[[int], int]
+    steps: Callable[[int], Steps]
     base: int | None = None
 
 
@@ -67,18 +75,24 @@ class Grown(NamedTuple):
     """The steps at a size and at twice that size."""
 
     growth: Growth
-    once: int
-    twice: int
+    once: Steps
+    twice: Steps
 
     @property
     def ratio(self) -> float:
         """How many times as many steps the double size takes."""
-        return self.twice / max(self.once, 1)
+        return self.twice.total() / max(self.once.total(), 1)
 
     @property
     def ok(self) -> bool:
         """Whether the ratio is within its bound."""
         return self.ratio <= self.growth.bound
+
+    def fastest(self) -> list[tuple[str, int, int]]:
+        """Return the functions that exceed the bound by the most steps, with their steps at both sizes."""
+        bound = 2 if self.growth.bound >= LINEAR else 1
+        over = Counter({name: steps - bound * self.once[name] for name, steps in self.twice.items()})
+        return [(name, self.once[name], self.twice[name]) for name, excess in over.most_common(NAMED) if excess > 0]
 
 
 class Limit(NamedTuple):
@@ -111,25 +125,31 @@ def write_budget(budget: Budget, path: Path = BUDGET) -> None:
     path.write_text(f"{text}\n", encoding="utf-8")
 
 
-def probed(home: Path, words: tuple[str, ...], *, until: str = "end") -> dict[str, int]:
-    """Return the counts of a command in the workspace below `home`."""
-    receiver, sender = os.pipe()
-    with os.fdopen(receiver, "rb") as told:
-        done = subprocess.run(
-            [sys.executable, str(PROBE), str(sender), until, JP, *words],
-            cwd=home / "work",
-            env=environment(home),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            pass_fds=(sender,),
-            check=False,
-            timeout=TIMEOUT_SECS,
-        )
-        os.close(sender)
-        counts = told.read()
-    if done.returncode != 0 or not counts:
+def probed(home: Path, words: tuple[str, ...], *, until: str = "end") -> Steps:
+    """Return the counts of a command in the workspace below `home`, with the steps of each function."""
+    file = home / "counts"
+    file.unlink(missing_ok=True)
+    done = subprocess.run(
+        [sys.executable, str(PROBE), str(file), until, JP, *words],
+        cwd=home / "work",
+        env=environment(home),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=TIMEOUT_SECS,
+    )
+    if done.returncode != 0 or not file.exists():
         raise SystemExit(f"jp {' '.join(words)}: exit code {done.returncode}\n{done.stderr.decode()}")
-    return json.loads(counts)
+    counts: Steps = Counter()
+    for line in file.read_text(encoding="utf-8").splitlines():
+        name, _, number = line.rpartition("\t")
+        counts[name] += int(number)
+    return counts
+
+
+def steps_in(counts: Steps) -> Steps:
+    """Return the steps of each function among these counts."""
+    return Counter({name.removeprefix(STEPS): number for name, number in counts.items() if name.startswith(STEPS)})
 
 
 class Stage:
@@ -144,41 +164,41 @@ class Stage:
         new_workspace(home)
         return home
 
-    def turn(self, answers: list[bytes], name: str) -> tuple[int, int]:
+    def turn(self, answers: list[bytes], name: str) -> tuple[Steps, int]:
         """Return the steps and the connections of a turn with these answers before the last."""
         with closing(TimingServer(answers)) as server:
-            steps = probed(self.home(name), tool_query(server.url, "--new", "go"))["steps"]
+            steps = steps_in(probed(self.home(name), tool_query(server.url, "--new", "go")))
             if len(server.arrivals) != len(answers) + 1:
                 raise SystemExit(f"{len(answers) + 1} requests were expected and {len(server.arrivals)} came")
             return steps, server.connections
 
-    def cycles(self, count: int) -> int:
+    def cycles(self, count: int) -> Steps:
         """Return the steps of a turn with so many tool cycles."""
         return self.turn([tool_calls(number, 1) for number in range(count)], f"cycles-{count}")[0]
 
-    def calls(self, count: int) -> int:
+    def calls(self, count: int) -> Steps:
         """Return the steps of a turn with so many calls in one answer."""
         return self.turn([tool_calls(0, count)] if count else [], f"calls-{count}")[0]
 
-    def among(self, command: tuple[str, ...], count: int) -> int:
+    def among(self, command: tuple[str, ...], count: int) -> Steps:
         """Return the steps of a command in a workspace of so many conversations; an empty one is a new query."""
         home = self._scratch / f"{len(command)}-among-{count}"
         make_conversations(new_workspace(home), count)
         with closing(TimingServer()) as server:
-            return probed(home, command or query(server.url, "--new", "hello"))["steps"]
+            return steps_in(probed(home, command or query(server.url, "--new", "hello")))
 
-    def long(self, command: tuple[str, ...], entries: int) -> int:
+    def long(self, command: tuple[str, ...], entries: int) -> Steps:
         """Return the steps of a command on a conversation of so many entries."""
-        return probed(self._long(f"{command[0]}-{entries}", entries), command)["steps"]
+        return steps_in(probed(self._long(f"{command[0]}-{entries}", entries), command))
 
-    def later_cycles(self, entries: int) -> int:
+    def later_cycles(self, entries: int) -> Steps:
         """Return the steps of ten tool cycles in a conversation of so many entries, without the rest of the turn."""
-        found: list[int] = []
+        found: list[Steps] = []
         for cycles in (1, 11):
             home = self._long(f"cycles-{cycles}-at-{entries}", entries)
             with closing(TimingServer([tool_calls(number, 1) for number in range(cycles)])) as server:
-                found.append(probed(home, tool_query(server.url, "--id", "last", "go"))["steps"])
-        return found[1] - found[0]
+                found.append(steps_in(probed(home, tool_query(server.url, "--id", "last", "go"))))
+        return difference(found[1], found[0])
 
     def _long(self, name: str, entries: int) -> Path:
         home = self._scratch / name
@@ -214,23 +234,29 @@ class Stage:
             "files looked up (stat) before the request": counts["stats"],
             "regular expressions compiled before the request": counts["patterns"],
             "annotations evaluated before the request": counts["annotations"],
-            "function calls before the request": counts["steps"],
+            "function calls before the request": steps_in(counts).total(),
         }
+
+
+def difference(steps: Steps, base: Steps) -> Steps:
+    """Return what is left of the steps of each function without those of `base`; it may be less than nothing."""
+    return Counter({name: steps[name] - base[name] for name in steps | base})
 
 
 def grown(growth: Growth) -> Grown:
     """Count the steps of one growth."""
-    base = 0 if growth.base is None else growth.steps(growth.base)
-    return Grown(growth, growth.steps(growth.size) - base, growth.steps(2 * growth.size) - base)
+    base: Steps = Counter() if growth.base is None else growth.steps(growth.base)
+    return Grown(growth, difference(growth.steps(growth.size), base), difference(growth.steps(2 * growth.size), base))
 
 
 def growth_lines(found: Grown) -> Iterator[str]:
-    """Yield the line of a growth, and what to do if it is too fast."""
-    growth = found.growth
+    """Yield the line of a growth; if it is too fast, with the functions that grow fastest."""
+    growth, once, twice = found.growth, found.once.total(), found.twice.total()
     sizes = f"{growth.size:,} → {2 * growth.size:,}"
-    yield f"{growth.name:<40}{sizes:>16}{found.once:>13,}{found.twice:>13,}{found.ratio:>8.2f}{growth.bound:>8.2f}"
+    yield f"{growth.name:<40}{sizes:>16}{once:>13,}{twice:>13,}{found.ratio:>8.2f}{growth.bound:>8.2f}"
     if not found.ok:
-        yield "  FAILED: something looks again at what it has seen before; profile the command at both sizes"
+        yield "  FAILED: most of it is in these functions, which do again what was done before or are called too often:"
+        yield from (f"    {name:<62}{one:>13,}{two:>13,}" for name, one, two in found.fastest())
 
 
 def verdict(name: str, figure: int, limit: Limit | None) -> str:
@@ -286,7 +312,12 @@ def main() -> None:
         print(f"{'steps':<40}{'size':>16}{'once':>13}{'twice':>13}{'ratio':>8}{'bound':>8}")
         found = [future.result() for future in growths]
         print("\n".join(line for each in found for line in growth_lines(each)))
-        figures = {f"connections in a turn of {CYCLES} cycles": turn.result()[1], **path.result()}
+        context, dry_run = (found[position].once.total() for position in (-1, -2))
+        figures = {
+            f"connections in a turn of {CYCLES} cycles": turn.result()[1],
+            "steps of `conversation context`, % of a dry run's": context * 100 // dry_run,
+            **path.result(),
+        }
     ok = all(each.ok for each in found)
     if running != budget.python:
         print(f"\n{BUDGET.name} is for Python {budget.python}; this is {running}")

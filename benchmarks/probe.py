@@ -1,8 +1,9 @@
-"""Run a command of jp in this process and count what it does: `python probe.py PIPE UNTIL SCRIPT WORD…`.
+"""Run a command of jp in this process and count what it does: `python probe.py FILE UNTIL SCRIPT WORD…`.
 
-The counts are written to the descriptor `PIPE` as JSON: where `UNTIL` is `request`, when the first byte of a request
-is sent, which ends the process, and otherwise when the process ends. A step is a call of a function, or a line of jp's
-own code: a loop without a call in it costs lines. Nothing is imported here that Python has not imported by itself.
+The counts are written to `FILE` as lines of a name, a tab and a number: where `UNTIL` is `request`, when the first byte
+of a request is sent, which ends the process, and otherwise when the process ends. A step is a call of a function, or a
+line of jp's own code: a loop without a call in it costs lines. Steps are counted by function; one of C counts for the
+function that calls it. Nothing is imported here that Python has not imported by itself.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
+    from types import CodeType, FrameType
 
     from _typeshed import TraceFunction
 
@@ -24,15 +25,17 @@ INTERNET = frozenset({2, 10, 30})
 """Families of addresses: IPv4, and IPv6 of Linux and of macOS."""
 
 OWN = frozenset({"jp", "jp_entry"})
+STEPS = "steps in "
 
 
 class Probe:
     """Counts of one run; each number is drawn from an iterator, which threads share without a lock."""
 
-    def __init__(self, pipe: int, *, until_request: bool) -> None:
-        self._pipe = pipe
+    def __init__(self, file: str, *, until_request: bool) -> None:
+        self._file = file
         self._until_request = until_request
-        self._steps, self._stats, self._patterns, self._annotations = count(), count(), count(), count()
+        self._steps: dict[int, tuple[count[int], CodeType, str]] = {}
+        self._stats, self._patterns, self._annotations = count(), count(), count()
         self._counted = {
             id(os.stat): self._stats,
             id(os.lstat): self._stats,
@@ -42,12 +45,12 @@ class Probe:
     def profile(self, frame: FrameType, event: str, called: object) -> None:
         """Count a call of a function, as `sys.setprofile` reports it; those of C too."""
         if event == "call":
-            next(self._steps)
+            self._step(frame)
             code = frame.f_code
             if code.co_name == "compile" and code.co_filename.endswith("re/_compiler.py"):
                 next(self._patterns)
         elif event == "c_call":
-            next(self._steps)
+            self._step(frame)
             if (counter := self._counted.get(id(called))) is not None:
                 next(counter)
             elif called is os._exit or (self._until_request and is_sending(called)):
@@ -59,14 +62,21 @@ class Probe:
 
     def _line(self, frame: FrameType, event: str, argument: object) -> TraceFunction:
         if event == "line":
-            next(self._steps)
+            self._step(frame)
         return self._line
+
+    def _step(self, frame: FrameType) -> None:
+        code = frame.f_code
+        found = self._steps.get(id(code))  # the hash of the code itself would be made of all that is in it
+        if found is None:
+            name = f"{frame.f_globals.get('__name__', '')}.{code.co_qualname}"
+            found = self._steps.setdefault(id(code), (count(), code, name))
+        next(found[0])
 
     def _end(self, frame: FrameType) -> None:
         sys.setprofile(None)
         sys.settrace(None)
         counts = {
-            "steps": next(self._steps),
             "modules": len(sys.modules),
             "modules of jp": sum(name.partition(".")[0] == "jp" for name in list(sys.modules)),
             "frames of jp": frames_of_jp(frame),
@@ -74,7 +84,10 @@ class Probe:
             "patterns": next(self._patterns),
             "annotations": next(self._annotations),
         }
-        os.write(self._pipe, ("{" + ", ".join(f'"{name}": {number}' for name, number in counts.items()) + "}").encode())
+        lines = [f"{name}\t{number}\n" for name, number in counts.items()]
+        lines += [f"{STEPS}{name}\t{next(counter)}\n" for counter, _, name in list(self._steps.values())]
+        with io.FileIO(self._file, "w") as file:
+            file.write("".join(lines).encode())
         if self._until_request:
             os._exit(0)
 
@@ -97,10 +110,10 @@ def is_sending(called: object) -> bool:
 
 def main() -> None:
     """Run the script with its words, as Python itself would."""
-    pipe, until, script, *words = sys.argv[1:]
-    probe = Probe(int(pipe), until_request=until == "request")
-    with io.open_code(script) as file:
-        code = compile(file.read(), script, "exec")
+    file, until, script, *words = sys.argv[1:]
+    probe = Probe(file, until_request=until == "request")
+    with io.open_code(script) as opened:
+        code = compile(opened.read(), script, "exec")
     sys.argv[:] = [script, *words]
     sys.path[0] = script.rpartition("/")[0]
     import threading  # every query needs it

@@ -1,23 +1,21 @@
-"""The tables about compaction, and the plot."""
+"""The tables about compaction."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from context import automatic, availability, plot, speed
+from context import automatic, availability, speed
 from context.availability import BUDGETS, OURS, WITHOUT_FACTS, Score
 from context.sessions import recorded_sessions
 from context.tokens import tokenizer
 from results import Report
 
 QUOTED_CHAINS = (1, 10)
-PLOT = Path(__file__).parents[2] / "dist" / "context-availability.png"
 _ABSENT = "skipped: JP_TEST_DATA does not name a folder with recorded sessions"
 
 
 def availability_rows(report: Report) -> Iterator[str]:
-    """What can still be read or recalled, and where the picture of that is."""
+    """What can still be read or recalled."""
     sessions = recorded_sessions()
     if not sessions:
         yield _ABSENT
@@ -27,8 +25,6 @@ def availability_rows(report: Report) -> Iterator[str]:
     report.figures |= {"sessions": len(sessions), "tokenizer": tokenizer().name}
     yield ""
     yield from availability.lines(found, tokenizer())
-    plot.draw(found, PLOT)
-    yield f"plot: {PLOT}"
 
 
 def _quoted(found: Sequence[Score], report: Report) -> Iterator[str]:

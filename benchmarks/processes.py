@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fixtures import JP, MODEL, make_conversations, new_workspace, query
 from results import Report
-from samples import Program, medians_of
+from samples import Program, launcher, medians_of
 from server import TimingServer
 
 RUNS = 15
@@ -52,7 +52,8 @@ def rows(report: Report) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as scratch, closing(TimingServer()) as server:
         home = Path(scratch)
         new_workspace(home)
-        programs = [*_programs(home, server.url), *_llm(home, server.url), *_codex(home, server.url)]
+        others = [*_llm(home, server.url), *_codex(home, server.url)]
+        programs = [*_programs(home, server.url), *(program for program in others if _works(program))]
         found = medians_of(programs, server, RUNS, report)
     floor, jp = found["`python -c pass`"].wall, found["`jp query`"]
     head = ("", "to the first byte, ms", "in all, ms", "of `pass`", "CPU, ms", "peak, MB")
@@ -69,6 +70,17 @@ def rows(report: Report) -> Iterator[str]:
     }
     if others:
         yield f"to the first byte, jp takes {report.figures['comparison']}"
+
+
+def _works(program: Program) -> bool:
+    """Run a program of others once; one that fails here is not compared."""
+    with launcher() as launched:
+        try:
+            launched.run(program)
+        except SystemExit as error:
+            print(f"not compared: {error}", file=sys.stderr)
+            return False
+    return True
 
 
 def _number(value: float) -> str:

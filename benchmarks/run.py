@@ -54,6 +54,8 @@ def _machine() -> Figures:
 
 def main(names: list[str]) -> None:
     """Print the tables of these sections, or of all."""
+    if unknown := set(names) - SECTIONS.keys():
+        raise SystemExit(f"no section: {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
     found = {"run": _machine()}
     print(f"{found['run']['date']}, {found['run']['machine']}")
     for name in names or SECTIONS:

@@ -17,7 +17,7 @@ from server import TimingServer, tool_calls
 
 CYCLES = (1, 100, 200, 400)
 CALLS = (1, 250, 500, 1000)
-RUNS = 2
+RUNS = 3
 CONNECTED_CYCLES = 20
 
 
@@ -33,9 +33,13 @@ def rows(report: Report) -> Iterator[str]:
         with tempfile.TemporaryDirectory() as scratch:
             new_workspace(Path(scratch))
             connections, flights = connections_of_a_turn(launched, Path(scratch))
-    report.figures |= {"connections": connections, "flights": flights}
+    report.figures |= {"connections": _counted(connections, "connection"), "waits": _counted(flights, "time")}
     yield ""
     yield f"{CONNECTED_CYCLES} tool cycles with TLS: connections {connections}, flights of handshakes {flights}"
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _table(name: str, title: str, seconds: dict[int, float], report: Report) -> Iterator[str]:

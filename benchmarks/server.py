@@ -284,8 +284,8 @@ class TimingServer:
             received += len(connection.recv(1 << 20))
         answer = next(self._scripted, None) or _answer_to(head.split(b"\r\n")[0])
         kind = b"application/x-ndjson" if b"/api/chat" in head else b"text/event-stream"
-        connection.sendall(
-            b"HTTP/1.1 200 OK\r\ncontent-type: " + kind + f"\r\ncontent-length: {len(answer)}\r\n\r\n".encode() + answer
-        )
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: " + kind + b"\r\ntransfer-encoding: chunked\r\n\r\n"
+        connection.sendall(head + b"%x\r\n%b\r\n" % (len(answer), answer))
+        connection.sendall(b"0\r\n\r\n")  # apart, as from servers that learn only then that it was all
         self.ends.append(time.monotonic())
         return True

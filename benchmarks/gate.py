@@ -207,10 +207,8 @@ class Stage:
 
     def growths(self) -> tuple[Growth, ...]:
         """Return everything whose growth is bounded."""
-        ls, context = (
-            partial(self.among, ("conversation", "ls")),
-            partial(self.long, ("conversation", "context", "last")),
-        )
+        ls = partial(self.among, ("conversation", "ls"))
+        context = partial(self.long, ("conversation", "context", "last"))
         dry_run = partial(self.long, ("query", "--dry-run", "--id", "last", "--model", MODEL, "hello"))
         return (
             Growth("a turn, by tool cycles", 60, LINEAR, self.cycles, base=0),

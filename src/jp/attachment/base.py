@@ -36,13 +36,14 @@ class ResolveContext(msgspec.Struct, frozen=True, kw_only=True):
 
     `root` is the workspace's root (or the current directory outside any), `cwd` what paths that a user types refer
     to. `anchored` says that `root` is the same for every command on a conversation, so that declarations may begin
-    there. `max_bytes` bounds one resource.
+    there. `max_bytes` bounds one resource, `max_files` the files of one directory or glob.
     """
 
     root: Path
     cwd: Path
     anchored: bool = True
     max_bytes: int = 10 * 1024 * 1024
+    max_files: int = 2_000
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):

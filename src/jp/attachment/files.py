@@ -315,7 +315,7 @@ class FileReader:
             raise AttachmentError(message, hint="Attach single files by their paths.")
         if (exclude := self._exclusion.by(location.path) or self._exclusion.by(bounds.base)) is not None:
             return MatchedFiles(files=(), bounds=bounds, excluded_by=exclude)
-        walk = Walk(self._declaration, bounds, self._exclusion, self._root)
+        walk = Walk(self._declaration, bounds, self._exclusion, self._root, max_files=self._context.max_files)
         expansion = walk.run(PathPattern(location.tail or (ANY_DEPTH,)), self._check)
         files = tuple(sorted(expansion.files, key=lambda path: parts_of(self._names.spelled(path))))
         excluded_by = None if files else expansion.excluded_by

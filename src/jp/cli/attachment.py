@@ -124,6 +124,7 @@ def ls(
     read = read_conversation(options, target, optional=True)
     declared = declared_in(read.resolved, options, read.workspace, read.info)
     schemes = AttachmentSchemes(read.workspace, options, read.info)
+    schemes.limit(read.resolved.config.attachments)
     schemes.servers.configure(read.resolved.config)
     found, code = _interruptible(schemes, partial(standings, reaches_out=check), declared, schemes, read.entries)
     if found is None:

@@ -63,6 +63,11 @@ class ConversationId(str):
             msg = f"{text!r} is not a conversation id"
             hint = phrase("Ids look like 'jp-c17800836875'; list them with `", Show("conversations"), "`.")
             raise UsageError(msg, hint=hint)
+        return cls.of_digits(digits)
+
+    @classmethod
+    def of_digits(cls, digits: str) -> ConversationId:
+        """Return the id that has these digits."""
         return cls(_PREFIX + digits)
 
     @classmethod

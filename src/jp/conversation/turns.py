@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import assert_never
 
 import msgspec
@@ -133,6 +133,34 @@ def divide(entries: Iterable[AnyEntry]) -> Division:
 def turns_of(entries: Iterable[AnyEntry]) -> list[Turn]:
     """Return the turns of a stream, those that were reverted too."""
     return divide(entries).turns
+
+
+class TurnCounter:
+    """Numbers the turns of a stream entry by entry, as `divide` does. Turns with an id in `undone` are not counted."""
+
+    def __init__(self, undone: Collection[str] = ()) -> None:
+        self.count = 0
+        self._undone = undone
+        self._has_turn = self._is_lone = self._is_counted = False
+
+    def add(self, entry: AnyEntry) -> int | None:
+        """Return the number of the turn that `entry` belongs to; None if it is in no turn that counts."""
+        if isinstance(entry, TurnStart):
+            # A turn that has nothing but its start is replaced by the next one.
+            self.count -= 1 if self._is_lone and self._is_counted else 0
+            self._begin(entry.id)
+            self._is_lone = True
+        elif isinstance(entry, Event):
+            if not self._has_turn:
+                self._begin("")
+            self._is_lone = False
+        else:
+            return None
+        return self.count - 1 if self._is_counted else None
+
+    def _begin(self, identity: str) -> None:
+        self._has_turn, self._is_counted = True, identity not in self._undone
+        self.count += 1 if self._is_counted else 0
 
 
 class _CycleBuilder:

@@ -164,7 +164,7 @@ def directory_name(conversation_id: ConversationId, title: str | None) -> str:
 def conversation_id_of(name: str) -> ConversationId | None:
     """Return the id of the conversation whose directory has this name; None for hidden and other names."""
     found = _DIRECTORY_NAME.fullmatch(name)
-    return None if found is None else ConversationId.parse(found[1])
+    return None if found is None else ConversationId.of_digits(found[1])
 
 
 def is_in_archive(directory: Path) -> bool:

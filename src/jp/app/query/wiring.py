@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,11 +47,15 @@ if TYPE_CHECKING:
 def delivery_of(deduplication: DeduplicationConfig) -> Delivery:
     """Return the delivery of every result: bounded, and marked where it was delivered before."""
 
-    def deliver(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
+    @cache
+    def ordinary() -> Delivery:
         from jp.app.query.sources import LogAddresses
         from jp.tool.delivery import OrdinaryDelivery
 
-        return OrdinaryDelivery(deduplication, LogAddresses())(configured, output, entries)
+        return OrdinaryDelivery(deduplication, LogAddresses())
+
+    def deliver(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
+        return ordinary()(configured, output, entries)
 
     return deliver
 

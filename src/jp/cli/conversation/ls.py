@@ -84,7 +84,7 @@ def ls(
         of = f"{found.matching:,} conversations; `--limit {found.matching}` shows all"
         options.notice(f"the {most} most recent of {of}")
     nothing = "there are no such conversations here" if found.total else "there are no conversations here yet"
-    text = [_table(shown)] if shown else ""
+    text = [_table(shown)] if shown and options.format != "json" else ""
     print_result(options, text=text, value={"conversations": shown}, nothing=nothing)
 
 

@@ -465,7 +465,7 @@ def test_a_directory_of_too_many_files_is_an_error_before_any_is_read(
     root: Path, attach: Attach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "d").mkdir()
-    for number in range(file_walk.MAX_FILES + 1):
+    for number in range(2_001):
         os.close(os.open(root / "d" / str(number), os.O_CREAT))
 
     def fail(*_: object) -> None:
@@ -475,7 +475,7 @@ def test_a_directory_of_too_many_files_is_an_error_before_any_is_read(
     error = failure(attach, "d")
 
     assert error.message == "'d' matches more than 2,000 files"
-    assert "glob" in error.hint
+    assert "such as 'd/" in error.hint
 
 
 def test_a_walk_looks_at_a_bounded_number_of_names(root: Path, attach: Attach, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -682,3 +682,22 @@ def test_cancelling_does_not_wait_for_a_file_that_hangs(
         thread.join(5)
 
     assert read == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("written", "names", "part"),
+    [
+        ("src", ["a/x.py", "a/y.py", "b/z.py"], "src/a"),
+        ("src/", ["a/x.py", "a/y.py", "top.py"], "src/a"),
+        ("src/**/*.py", ["a/x.py", "a/y.py", "b/z.py"], "src/a/**/*.py"),
+        ("**/*.py", ["a/x.py", "a/y.py", "b/z.py"], "a/**/*.py"),
+        ("src/*.py", ["test_a.py", "test_ab.py", "test_b.py"], "src/test_a*.py"),
+        ("many", ["10", "11", "20"], "many/1*"),
+        ("only", ["in/one", "in/other"], "only/**/on*"),
+        ("src/*/x", ["a/x", "b/x"], ""),
+        ("odd", ["[1]", "[2]"], ""),
+        ("same", ["a", "a"], ""),
+    ],
+)
+def test_a_narrower_pattern_matches_some_of_the_files(written: str, names: list[str], part: str) -> None:
+    assert file_walk.narrower(written, names) == part

@@ -3,7 +3,7 @@
 Each session is a log that is compacted once, at its end. Tokens are estimated; prices are those of the shipped table.
 No model is asked: `heavy` writes the summary that jp writes without one, and is charged for what a model would have
 read and written. Of the original it is the rule that it ships: reasoning out, arguments blank, one status line for each
-result, but for the first and the last turn. Run it alone with `python benchmarks/compaction.py`.
+result, but for the first and the last turn.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from statistics import median
 from typing import NamedTuple
 
 from msgspec.structs import replace
+from results import Report
 
 from context.conversations import Conversation, conversation_of
 from context.gold import Fact, Place, availability, found_in, gold_of, one_line, places_of
@@ -58,6 +59,12 @@ WAYS = (
     Way("original 1/1", STRIP, 1, 1, PlainStatusFormatter),
     Way("original 0/1", STRIP, 0, 1, PlainStatusFormatter),
 )
+
+QUOTED = {
+    **{f"{name} 0/1": f"`{name}`" for name in PROFILE_NAMES},
+    "original 0/1": "blank arguments, status lines",
+}
+"""The ways that a page quotes, with their titles in it."""
 
 
 class Outcome(NamedTuple):
@@ -180,7 +187,7 @@ def total_of(outcomes: Sequence[Outcome], prices: Prices) -> Total:
     )
 
 
-def rows(report: Callable[[str], None]) -> Iterator[str]:
+def rows(report: Report) -> Iterator[str]:
     """A line for each conversation, and one for each way over all of them."""
     sessions = recorded_sessions()
     if not sessions:
@@ -193,10 +200,23 @@ def rows(report: Callable[[str], None]) -> Iterator[str]:
     for way in WAYS:
         report(f"compaction: {way.name}")
         outcomes[way.name] = [outcome_of(way, one, details) for one in prepared]
+    yield from report.table("table", *_for_pages(outcomes, prices))
+    yield ""
     yield from _by_conversation(prepared, outcomes)
     yield ""
     yield from _by_way(outcomes, prices)
     yield f"{len(sessions)} conversations; prices of {'/'.join(MODEL)}, with a warm cache; no model wrote for heavy"
+
+
+def _for_pages(outcomes: dict[str, list[Outcome]], prices: Prices) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the table of the ways that keep the last turn only."""
+    cells: list[tuple[str, ...]] = []
+    for name, title in QUOTED.items():
+        total = total_of(outcomes[name], prices)
+        less = f"{(1 - total.after / max(total.before, 1)) * 100:.0f} %"
+        pays = "never" if total.break_even is None else f"{total.break_even:g} requests"
+        cells.append((title, less, pays, f"{total.seen * 100:.0f} %", f"{total.recalled * 100:.0f} %"))
+    return ("way", "fewer tokens", "it pays after (median)", "in the view", "or recalled"), cells
 
 
 def _by_conversation(prepared: Sequence[Prepared], outcomes: dict[str, list[Outcome]]) -> Iterator[str]:
@@ -226,7 +246,3 @@ def line(name: str, total: Total) -> str:
         f"{total.read_after:>13.3f}{total.once:>9.3f}{total.breaks:>8}{break_even:>12}{total.never:>7}"
         f"{total.seen * 100:>11.1f}{total.recalled * 100:>10.1f}"
     )
-
-
-if __name__ == "__main__":
-    print("\n".join(rows(lambda _: None)))

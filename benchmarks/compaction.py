@@ -34,6 +34,7 @@ from jp.conversation.entries import AnyEntry, Compaction
 from jp.provider.base import ModelDetails
 from jp.provider.models import find_model
 from jp.turn.request import InlineLoader
+from results import Report
 
 MODEL = ("anthropic", "claude-sonnet-4-5")
 WINDOW = 200_000

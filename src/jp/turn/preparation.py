@@ -114,7 +114,7 @@ class Preparation:
         """
         if self._is_corrected or error is None or error.kind != "invalid_request":
             return False
-        from jp.provider.classification import corrected_parameters
+        from jp.provider.corrections import corrected_parameters
 
         correction = corrected_parameters(self._settings.parameters, error.message)
         if correction is None:

@@ -14,6 +14,7 @@ from jp.conversation.entries import AnyEntry, ChatRequest, Event, Header, Origin
 from jp.conversation.resource import Resource, ResourceBlock, file_uri
 from jp.conversation.turns import turns_of, undone
 from jp.errors import ExitCode, JpError
+from jp.remedies import Ask, phrase
 
 if TYPE_CHECKING:
     from anyio import Semaphore
@@ -220,7 +221,7 @@ def parse(text: str, around: DeclarationContext) -> ParsedDeclaration:
     if not body or "\0" in body:
         raise AttachmentError(f"{text!r} is not an attachment", hint="Give a path, a glob or a URI.")
     if body == "-":
-        hint = "Pipe it: `command | jp query …` adds standard input to the question."
+        hint = phrase("Pipe it: `command | ", Ask(is_open=True), "` adds standard input to the question.")
         raise AttachmentError(f"{text!r} is not an attachment", hint=hint)
     if _is_uri(body, text, around):
         return _read_uri(body, exclude=exclude)

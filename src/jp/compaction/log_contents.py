@@ -15,6 +15,7 @@ from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, Payload, R
 from jp.conversation.thread import LogCursor, carriers_in
 from jp.conversation.turns import turns_of, undone
 from jp.errors import JpError, UsageError
+from jp.remedies import Option, Show, phrase
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -164,7 +165,9 @@ def find_content(wanted: str, entries: Iterable[AnyEntry]) -> NamedContent:
 def _not_found(handle: str, checksums: Iterable[str]) -> UsageError:
     alike = [sha256 for sha256 in checksums if sha256.startswith(handle)]
     if not alike:
-        hint = "`jp conversation context` lists handles of what is large; --id names another conversation"
+        hint = phrase(
+            "`", Show("context"), "` lists handles of what is large; ", Option.TARGET, " names another conversation"
+        )
         return UnknownHandleError(f"nothing in this conversation has the handle {handle!r}", hint=hint)
     named = [sha256[: _telling(sha256, alike)] for sha256 in alike[:_MOST_NAMED]]
     message = f"{len(alike)} contents of this conversation have handles that begin with {handle!r}"

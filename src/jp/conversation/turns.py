@@ -27,6 +27,7 @@ from jp.conversation.entries import (
     Usage,
 )
 from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
+from jp.remedies import ChangeConversation, phrase
 
 Answer = ChatResponse | ToolCallRequest
 """The entries that a model produces."""
@@ -485,7 +486,8 @@ def repair(entries: Sequence[AnyEntry]) -> Repair:
 def _unfinished(last: Cycle, entries: Iterable[AnyEntry]) -> Iterator[str]:
     """Yield notices about a stream whose last cycle does not end a turn, and in which every call has its response."""
     if last.requests and not last.attempts:
-        yield "the last turn ended before an answer came: its request stays (`jp conversation undo` takes it back)"
+        told = "the last turn ended before an answer came: its request stays (`"
+        yield phrase(told, ChangeConversation("undo"), "` takes it back)")
     elif _is_unfinished(last) and any(isinstance(entry, RequestContext) for entry in entries):
         # Without a record of any request it is no log of jp's own, and ends are recorded in none of those.
         yield "the last turn was not finished: its answer is kept as far as it came"

@@ -11,6 +11,7 @@ import msgspec
 from jp.provider.errors import RETRYABLE, ErrorKind, ProviderError
 from jp.provider.models import known_names
 from jp.provider.reader import UNREADABLE
+from jp.remedies import Show, join, phrase
 from jp.suggestions import closest_names
 
 _LONGEST_WAIT = 365 * 86_400.0
@@ -414,10 +415,10 @@ def _other_models(origin: Origin) -> str:
     """Return a hint with models of the provider that exist."""
     others = (name for name in known_names(origin.provider) if name != origin.model)
     near = ", ".join(repr(f"{origin.provider}/{name}") for name in closest_names(origin.model, others, most=3))
-    listing = f"`jp model ls {origin.provider} --refresh` lists what it has"
+    listing = phrase("`", Show("models", origin.provider, refreshed=True), "` lists what it has")
     # A cloud has no such setting and lists its models only on its web pages.
     listing = listing if origin.base_url_setting.endswith(".base_url") else ""
-    return "; ".join(filter(None, (f"near: {near}" if near else "", listing)))
+    return join("; ", (f"near: {near}" if near else "", listing))
 
 
 def _hint_of(reply: Reply, origin: Origin) -> str:

@@ -16,6 +16,7 @@ import msgspec
 
 from jp.conversation.ids import ConversationId, slug
 from jp.errors import StorageError, UsageError
+from jp.remedies import CreateWorkspace, phrase
 from jp.workspace.files import MARKER, SMALL, create_file, read_optional, temporary_beside
 
 EVENTS = "events.jsonl"
@@ -148,7 +149,7 @@ def explicit_root(path: Path) -> Path:
     root = path.absolute()
     if not (root / MARKER).is_dir():
         msg = f"{str(path)!r} is not the root of a workspace: it has no {MARKER!r} directory"
-        raise WorkspaceNotFoundError(msg, hint=f"Create one with `jp init {path}`.")
+        raise WorkspaceNotFoundError(msg, hint=phrase("Create one with `", CreateWorkspace(str(path)), "`."))
     return root
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jp.conversation.entries import JsonObject
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError, UsageError
+from jp.remedies import Show, phrase
 from jp.workspace.blobs import BlobStore, DiskBlobs
 from jp.workspace.files import SMALL, SYSTEM, Stamps, create_file, make_directories, read_file, storage_errors
 from jp.workspace.layout import (
@@ -95,7 +96,9 @@ class Workspace:
         if not found:
             self._refuse_link(conversation_id)
             msg = f"there is no conversation {str(conversation_id)!r} here"
-            raise ConversationNotFoundError(msg, hint="List the conversations with `jp conversation ls`.")
+            raise ConversationNotFoundError(
+                msg, hint=phrase("List the conversations with `", Show("conversations"), "`.")
+            )
         if len(found) > 1:
             names = " and ".join(sorted(repr(str(directory)) for directory, _ in found))
             msg = f"several conversations have the id {str(conversation_id)!r}: {names}"

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.options import AnyWorkspace, Options, base_directory, current_directory, open_session
-from jp.app.settings import command_for, is_accepted_attachment, trust_store, untrusted_attachments
+from jp.app.settings import is_accepted_attachment, remedy_for, trust_store, untrusted_attachments
 from jp.config.layers import Ignored, Resolved
 from jp.config.model import AttachmentsConfig, ConversationConfig
 from jp.config.trust import UntrustedError
@@ -30,6 +30,7 @@ from jp.conversation.resource import (
     size_in_bytes,
 )
 from jp.errors import JpError
+from jp.remedies import RemoveAttachment, Show, phrase
 from jp.tool.base import directory_of
 from jp.turn.ports import Recorder
 from jp.turn.request import Loader
@@ -203,7 +204,7 @@ class AttachmentSchemes:
             UntrustedError: the user has to accept one of them first.
         """
         if needed := [value for value in self._untrusted if value.value in texts]:
-            raise UntrustedError(needed, command=command_for(needed, self._conversation))
+            raise UntrustedError(needed, remedy=remedy_for(needed, self._conversation))
         return [
             self.registry.declare(
                 text, self._context_of(text), confined=not is_accepted_attachment(text, self._accepted)
@@ -266,7 +267,7 @@ async def compose_request(
     try:
         resolved = await resolve_all(plan, schemes.registry, context)
     except JpError as error:
-        error.hint += _way_out(plan, error.message, is_new=not turns)
+        error.hint = phrase(error.hint, _way_out(plan, error.message, is_new=not turns))
         raise
     deduplication = config.deduplication
     marked = mark_resources(
@@ -288,14 +289,14 @@ def _way_out(plan: ResolutionPlan, failure: str, *, is_new: bool) -> str:
 
     A conversation that `is_new` has nothing yet that could be taken out of it.
     """
-    from shlex import quote
-
     declared = next((item.uri for item in plan.includes if not item.typed and item.written in failure), None)
     if declared is None:
         return ""
     if is_new:
-        return " It is declared: `jp config explain conversation.attachments` says where."
-    return f" It is declared in `conversation.attachments`: `jp attachment rm {quote(declared)}` takes it out of there."
+        return phrase(" It is declared: `", Show("setting origin", "conversation.attachments"), "` says where.")
+    return phrase(
+        " It is declared in `conversation.attachments`: `", RemoveAttachment(declared), "` takes it out of there."
+    )
 
 
 def restoring(recorder: Recorder, request: ChatRequest, notice: Callable[[str], None]) -> Recorder:
@@ -425,7 +426,7 @@ class NamedConversations:
         try:
             conversation = identify(target, self._workspace, session, without=self._running)
         except JpError as error:
-            raise AttachmentError(f"{uri!r}: {error.message}", hint=error.hint) from error
+            raise AttachmentError(phrase(f"{uri!r}: ", error.message), hint=error.hint) from error
         return self._handler.canonical(f"jp:{conversation}{found['query'] or ''}", context)
 
     async def resolve(

@@ -51,6 +51,7 @@ from jp.errors import JpError, StorageError
 from jp.file_access import read_beginning
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
+from jp.remedies import ChangeConversation, Compact, Option, phrase
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.measuring import prompt_size
 from jp.turn.ports import Recorder
@@ -234,7 +235,7 @@ class OverlayMaker:
             )
             written = await summarizer.write(entries, found, order, self._recorder, limit=limit)
         except JpError as error:
-            wiring.notice(f"no summary: {error.message}")
+            wiring.notice(phrase("no summary: ", error.message))
             return None, after_failure(state, error_kind_of(error), at)
         return written.policy, after_answer(state)
 
@@ -523,18 +524,17 @@ class AutomaticCompaction:
 
     def _tell(self, overlays: Sequence[Compaction], before: int, after: int) -> None:
         number = len(compactions_in_force(self._recorder.entries)) + 1
-        undo = f"jp conversation compact --reset={number} {self._conversation}"
-        self._wiring.notice(
-            f"auto-compacted {_covered_text(overlays)}: about {before:,} tokens before, {after:,} now; undo: `{undo}`"
-        )
+        made = f"auto-compacted {_covered_text(overlays)}: about {before:,} tokens before, {after:,} now; undo: `"
+        self._wiring.notice(phrase(made, Compact(self._conversation, reset=str(number)), "`"))
 
     def _too_long(self, projected: int, window: Window) -> ProviderError:
         return ProviderError(
             f"the request has about {projected:,} tokens, and {str(self._wiring.model)!r} takes {window.limit:,}",
             kind="context_too_long",
-            hint=(
-                f"nothing more can be hidden: `jp conversation undo {self._conversation}` takes this request back, "
-                "`--model` names one with a larger window, `max_bytes` of a tool bounds its results"
+            hint=phrase(
+                *("nothing more can be hidden: `", ChangeConversation("undo", self._conversation)),
+                *("` takes this request back, `", Option.MODEL),
+                "` names one with a larger window, `max_bytes` of a tool bounds its results",
             ),
         )
 

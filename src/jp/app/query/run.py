@@ -34,6 +34,7 @@ from jp.app.settings import require_tool, tell_ignored
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.errors import UsageError
+from jp.remedies import Option, UseOption, phrase
 from jp.turn.loop import TurnOutcome
 from jp.turn.ports import Recorder
 from jp.turn.request import InlineLoader, Loader
@@ -150,10 +151,10 @@ async def _prepared(
         options.notice(sentence)
     excess = "" if arguments.yes else excess_of(request, limit=config.conversation.max_input_bytes)
     if excess and not arguments.dry_run:
-        hint = "--yes sends it all the same; `conversation.max_input_bytes` is the limit"
+        hint = phrase(Option.YES, " sends it all the same; `conversation.max_input_bytes` is the limit")
         raise UsageError(excess, hint=hint)
     if excess:
-        options.notice(f"{excess}; only `--yes` would send it")
+        options.notice(phrase(f"{excess}; only `", Option.YES, "` would send it"))
     return PreparedQuery(
         context=context,
         held=held,
@@ -304,7 +305,7 @@ def _order(wiring: Wiring) -> CompactionOrder:
     if detached and not arguments.compact:
         raise UsageError(
             f"{detached[0]!r} is the name of a profile, but would be part of the query",
-            hint=f"write `--compact={detached[0]}`",
+            hint=phrase("write `", UseOption(Option.COMPACT, detached[0]), "`"),
         )
     return order_of(config.conversation.compaction, profile=arguments.compact or None)
 

@@ -48,6 +48,7 @@ from jp.provider.transcript import (
     result,
     shown_of,
 )
+from jp.remedies import Ask, Option, UseOption, phrase
 
 _REPEATED = re.compile(r"(.)\1{3,}", re.DOTALL)
 """Runs of characters that a tokenizer may have one token for, whatever their length."""
@@ -97,9 +98,10 @@ def window_of(body: JsonObject) -> int | None:
 
 def hint(body: JsonObject, provider: str) -> str:
     """Return the hint on how to fit more of a conversation."""
-    return (
+    return phrase(
         f"set `providers.llm.{provider}.context_window` higher than {window_of(body)}, as far as the model and the "
-        "memory go, or send less: fewer attachments, or a new conversation with `jp query --new`"
+        "memory go, or send less: fewer attachments, or a new conversation with `",
+        *(Ask((UseOption(Option.NEW),)), "`"),
     )
 
 
@@ -441,7 +443,8 @@ def _window(parameters: Parameters, server: Server, model: str) -> tuple[int | N
         ), other
     if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
         message = f"{wanted!r} is no context window"
-        raise ConfigurationError(message, hint=f"it is a number of tokens: `--param other.{_WINDOW}:=32768`")
+        parameter = UseOption(Option.PARAMETER, f"other.{_WINDOW}:=32768")
+        raise ConfigurationError(message, hint=phrase("it is a number of tokens: `", parameter, "`"))
     return wanted, other
 
 

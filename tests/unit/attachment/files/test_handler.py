@@ -14,6 +14,7 @@ from jp.attachment import file_walk, files
 from jp.attachment.base import AttachmentError, Declaration, ResolveContext
 from jp.attachment.files import FileHandler
 from jp.attachment.registry import AttachmentRegistry, ResolutionPlan, ResolvedAttachments, plan_resolution, resolve_all
+from jp.cli.terminal.wording import worded
 from jp.conversation.resource import Annotations, Resource
 from jp.errors import ExitCode
 
@@ -222,7 +223,7 @@ def test_a_pipe_is_refused_without_waiting(root: Path, attach: Attach) -> None:
     error = failure(attach, "x")
 
     assert error.message == "'x' is a pipe, not a file"
-    assert "jp query" in error.hint
+    assert "jp query" in worded(error.hint)
 
 
 def test_a_descriptor_that_is_a_pipe_is_called_one(attach: Attach) -> None:
@@ -298,7 +299,7 @@ def test_what_a_file_declares_stays_inside(uri: str, root: Path, attach: Attach)
     error = failure(attach, uri, confined=True)
 
     assert error.message.startswith(f"{uri!r} leads outside of {str(root)!r}")
-    assert "--attach" in error.hint
+    assert "--attach" in worded(error.hint)
 
 
 def test_what_is_typed_may_lie_anywhere(root: Path, attach: Attach) -> None:

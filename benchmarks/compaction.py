@@ -21,7 +21,7 @@ from context.sessions import recorded_sessions
 from jp.app.compaction.summarizer import rehearsal_terms, rehearse, texts_of
 from jp.compaction.fact_lines import StatusLineFormatter, tool_policy
 from jp.compaction.overlays import KeepTurns, Range, RangeRequest
-from jp.compaction.planning import Effect, Planner, PolicyRequest, ResultObserver, requested_policies
+from jp.compaction.planning import Effect, Planner, PolicyRequest, requested_policies
 from jp.compaction.projection import project
 from jp.compaction.status_lines import PlainStatusFormatter, StatusFormatter
 from jp.compaction.transcript import transcript_of
@@ -96,7 +96,7 @@ def prices_of(details: ModelDetails) -> Prices:
 def outcome_of(way: Way, prepared: Prepared, details: ModelDetails) -> Outcome:
     """A conversation, compacted in this way at its end; its provider's cache still holds all of it."""
     entries = prepared.conversation.entries
-    planner = Planner(entries, way.status_formatter(), {}, now=0.0, observer=ResultObserver(texts_of(InlineLoader())))
+    planner = Planner(entries, way.status_formatter(), {}, now=0.0, load=texts_of(InlineLoader()))
     keep = RangeRequest(keep_first=KeepTurns(way.keep_first), keep_last=KeepTurns(way.keep_last))
     plan = planner.plan(way.wish, keep)
     overlays, once = plan.overlays, 0.0

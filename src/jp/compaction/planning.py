@@ -204,8 +204,8 @@ class Planner:
     """Plans for one stream, which is projected once.
 
     `transcript` is the view as it is now, `items` are those in it, and `tokens` theirs together, estimated. `tools` is
-    `conversation.tools`, `now` in seconds since 1970. `observer` looks at results that were recorded without
-    evidence; without it their digests have none.
+    `conversation.tools`, `now` in seconds since 1970. `load` reads content of results that were recorded
+    without evidence, or has observed it; without it their digests have none.
     """
 
     def __init__(
@@ -216,11 +216,11 @@ class Planner:
         *,
         now: float,
         source: Source = "manual",
-        observer: ResultObserver | None = None,
+        load: TextLoader | ResultObserver | None = None,
     ) -> None:
         self.entries = entries
         self._tools = tools
-        self._observer = observer
+        self._observer = ResultObserver(load) if load is not None and not isinstance(load, ResultObserver) else load
         self._source: Source = source
         self.status_formatter = status_formatter
         self._observed: dict[str, Facts] | None = None  # by the id of a response

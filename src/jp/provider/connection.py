@@ -27,7 +27,7 @@ from anyio.lowlevel import checkpoint
 _READ_BYTES = 64 * 1024
 _MOST_HEADER_BYTES = 100 * 1024
 _END_SECS = 0.25
-"""Seconds that a request waits for the end of the response before it: connecting anew usually takes longer."""
+"""Seconds that a request waits for the end of the response before it: connecting usually takes longer."""
 
 _MOST_IDLE_SECS = 55.0
 """Seconds after which a connection is not used again: many load balancers drop one after a minute, some in silence."""

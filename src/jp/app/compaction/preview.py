@@ -25,7 +25,7 @@ from jp.app.models import details_of
 from jp.compaction.budgeting import Budgeting
 from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import Range
-from jp.compaction.planning import Effect, Plan, Planner, ResultObserver, with_unwritten_summary
+from jp.compaction.planning import Effect, Plan, Planner, with_unwritten_summary
 from jp.compaction.projection import project
 from jp.compaction.status_lines import StatusFormatter
 from jp.compaction.transcript import transcript_of
@@ -244,7 +244,7 @@ class Previewer:
             StatusLineFormatter(),
             config.conversation.tools,
             now=now,
-            observer=ResultObserver(texts_of(loader)),
+            load=texts_of(loader),
         )
         self._ratio = self._measured_ratio()
         self._chooser: tuple[CompactionOrder, Budgeting] | None = None

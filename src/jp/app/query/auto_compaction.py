@@ -457,7 +457,7 @@ class AutomaticCompaction:
             tools,
             now=time(),
             source="auto",
-            observer=self._observer,
+            load=self._observer,
         )
 
     def _is_triggered(self, used: int, reclaimable: int, around: Around, *, least: int = 0) -> bool:

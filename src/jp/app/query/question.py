@@ -339,9 +339,13 @@ async def read_question(options: Options, arguments: QueryArguments) -> QueryInp
     return given
 
 
-def nothing_asked(*, more: str = "") -> UsageError:
+class NoQueryError(UsageError):
+    """A query has no text."""
+
+
+def nothing_asked(*, more: str = "") -> NoQueryError:
     """Return the error for a query without text; `more` is another way to give one."""
-    return UsageError(
+    return NoQueryError(
         "there is no query", hint=f'type one, as in `jp query "why does this fail?"`, or pipe it in{more}'
     )
 

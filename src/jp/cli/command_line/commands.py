@@ -99,13 +99,16 @@ def walk(group: Group, *, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
             yield path, child
 
 
+QUERY = "query"
+"""The command that words without a command are for."""
+
 ROOT = Group(
     "jp",
     "Ask language models from the command line.",
     (
         Command("init", "jp.cli.init:init", "Create a workspace in this directory or in PATH"),
         Command(
-            "query",
+            QUERY,
             "jp.cli.query.command:query",
             "Ask a question, in a new conversation or an existing one",
             aliases=("q",),

@@ -177,7 +177,9 @@ def jp_at_terminal(
 
 
 def _environment(cwd: Path, env: Mapping[str, str] | None) -> dict[str, str]:
-    return isolated_environment(home_beside(cwd), **{"TERM": "xterm-256color", "JP_SESSION": "", **(env or {})})
+    return isolated_environment(
+        home_beside(cwd), **{"TERM": "xterm-256color", "JP_SESSION": "", "PAGER": "cat", **(env or {})}
+    )
 
 
 @contextmanager

@@ -121,8 +121,8 @@ def test_where_nobody_answers_the_model_is_told_and_the_exit_code_says_so(tmp_pa
     result = run_jp("query", "-v", "go", cwd=root)
 
     assert (result.code, result.stdout) == (8, "done\n")
-    assert "note: without an answer that it needs of a person: ask_user, set_version\n" in result.stderr or (
-        "note: without an answer that it needs of a person: set_version, ask_user\n" in result.stderr
+    assert "error: without an answer that it needs of a person: ask_user, set_version\n" in result.stderr or (
+        "error: without an answer that it needs of a person: set_version, ask_user\n" in result.stderr
     )
     assert "'script/test' gives no answer: its answer is not true or false" in result.stderr
     said = sorted(texts(response) for response in responses(root))

@@ -475,5 +475,5 @@ def test_a_deadline_ends_the_wait_for_a_search(tmp_path: Path) -> None:
 
     result = run_jp("query", "--deadline", "2s", "--schema", ENDLESS, "who?", cwd=tmp_path, script=script)
 
-    assert result == (124, "", "note: the deadline passed\n")
+    assert result == (124, "", "error: the deadline passed\nhint: allow it more time with `--deadline`\n")
     assert [answer.data for answer in answers(tmp_path)] == [json.loads(LONG)]

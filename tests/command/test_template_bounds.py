@@ -44,7 +44,7 @@ def test_a_deadline_ends_a_template(tmp_path: Path, template: str) -> None:
     root = make_workspace(tmp_path / "work")
     done = run_jp("query", "--deadline", "1s", "--template", template, cwd=root)
 
-    assert (done.code, done.stderr) == (124, "note: the deadline passed\n")
+    assert (done.code, done.stderr) == (124, "error: the deadline passed\nhint: allow it more time with `--deadline`\n")
 
 
 HASTY = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from failures import check_failure
@@ -56,7 +57,8 @@ def test_rules_let_some_paths_through_however_they_are_spelled(tmp_path: Path) -
         '→ fs_read_file(path="src/a.txt")',
         '→ fs_read_file(path="src/../b.txt")',
         '→ fs_read_file(path="./src/keys/k")',
-        "note: denied, so not run: fs_read_file (--approve NAME lets a tool run)",
+        "error: denied, so not run: fs_read_file",
+        "hint: `--approve NAME` lets a tool run",
         (
             "← fs_read_file failed: This call did not run: 'fs_read_file' needs the user's approval, and nobody can be "
             "asked here. Do not repeat it; go on without it, or say what it is needed for."
@@ -89,7 +91,7 @@ def test_a_result_that_is_kept_back_is_told_and_one_that_needs_a_person_ends_wit
     skipped = run_jp("query", "--new", "--cfg", "conversation.tools.fs_read_file.result=skip", "hi", cwd=tmp_path)
 
     assert (kept.code, given.code, skipped.code) == (8, 0, 0)
-    assert "note: without an answer that it needs of a person: fs_read_file" in kept.stderr
+    assert "error: without an answer that it needs of a person: fs_read_file" in kept.stderr
     assert "← fs_read_file: b.txt, 1 line, 4 B" in given.stderr
     assert not any("two" in result.stdout + result.stderr for result in (kept, skipped))
 
@@ -108,3 +110,35 @@ def test_calls_that_do_not_fit_are_answered_with_what_is_wrong_and_cost_nothing_
         ),
         "← fs_read_file: b.txt lines 1-1, 1 line, 4 B",
     ]
+
+
+def test_a_denied_tool_is_an_error_also_where_nothing_else_is_said(tmp_path: Path) -> None:
+    stage(tmp_path, RULES, '{ path = "b.txt" }')
+
+    quiet = run_jp("query", "--quiet", "hi", cwd=tmp_path)
+    as_json = run_jp("query", "--quiet", "--new", "--format", "json", "hi", cwd=tmp_path)
+
+    hint = "`--approve NAME` lets a tool run"
+    assert quiet == (8, "Done.\n", f"error: denied, so not run: fs_read_file\nhint: {hint}\n")
+    assert as_json.code == 8
+    assert json.loads(as_json.stderr) == {
+        "schema": 1,
+        "error": {"kind": "tool_denied", "message": "denied, so not run: fs_read_file", "hint": hint, "exit_code": 8},
+    }
+
+
+def test_a_deadline_is_an_error_also_where_nothing_else_is_said(tmp_path: Path) -> None:
+    make_workspace(tmp_path, '[[reply]]\ntext = "Late."\nwait_ms = 60000\n')
+
+    quiet = run_jp("query", "--quiet", "--deadline", "300ms", "hi", cwd=tmp_path)
+    as_json = run_jp("query", "--quiet", "--format", "json", "--deadline", "300ms", "--new", "hi", cwd=tmp_path)
+
+    hint = "allow it more time with `--deadline`"
+    assert (quiet.code, quiet.stderr) == (124, f"error: the deadline passed\nhint: {hint}\n")
+    assert as_json.code == 124
+    assert json.loads(as_json.stderr.splitlines()[-1])["error"] == {
+        "kind": "deadline",
+        "message": "the deadline passed",
+        "hint": hint,
+        "exit_code": 124,
+    }

@@ -136,7 +136,7 @@ def test_without_a_terminal_the_question_is_declined_which_is_said(
 
     assert (result.code, result.stdout) == (8, "Done.\n"), result
     assert results(work) == {"s_meet": ("cancel", False)}
-    assert "note: without an answer that it needs of a person: s_meet\n" in result.stderr
+    assert "error: without an answer that it needs of a person: s_meet\n" in result.stderr
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.8"])

@@ -230,7 +230,7 @@ def test_a_source_and_a_text_are_enough_each(text: str, source: tuple[str, ...],
     [
         *((f"echo half; echo 'error: no {code}' >&2; exit {code}", f"error: no {code}\n") for code in (1, 14)),
         ("echo half; kill -KILL $$", ""),
-        ("echo half; exit 124", "prepare-commit-msg: no message came within 20s\n"),
+        ("echo half; echo error: late >&2; exit 124", "error: late\n"),
         ("exit 0", ""),
     ],
 )
@@ -297,7 +297,7 @@ def test_a_deadline_ends_a_model_that_says_nothing(begun: Path, tmp_path: Path) 
     done = repository.git("commit", "-q")
 
     assert repository.message() == "typed"
-    assert done.stderr == "prepare-commit-msg: no message came within 50ms\n"
+    assert done.stderr == "error: the deadline passed\nhint: allow it more time with `--deadline`\n"
 
 
 def test_a_hook_that_is_terminated_leaves_the_message_as_it_was(begun: Path, tmp_path: Path) -> None:

@@ -242,7 +242,10 @@ def test_a_deadline_that_passes_at_the_menu_takes_the_question_away(tmp_path: Pa
         assert terminal.finish() == 124
 
     assert "continue (c)" not in terminal.screen.text
-    assert terminal.screen.text.endswith("note: stopped; the output so far is kept\nnote: the deadline passed\n")
+    assert terminal.screen.text.endswith(
+        "note: stopped; the output so far is kept\n"
+        "error: the deadline passed\nhint: allow it more time with `--deadline`\n"
+    )
 
 
 def test_a_terminal_that_becomes_narrower_is_filled_and_no_more(tmp_path: Path) -> None:

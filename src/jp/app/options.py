@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -105,3 +106,8 @@ def acquire(lock: Lock, options: Options, *, patience: float | None = UNATTENDED
     except LockedError as error:
         error.hint = "try again when that is done"
         raise
+
+
+def is_run_by_git() -> bool:
+    """Return whether git runs this as a hook, an alias or an editor: see "Environment Variables" in githooks(5)."""
+    return any(os.environ.get(name) for name in ("GIT_EXEC_PATH", "GIT_INDEX_FILE"))

@@ -136,7 +136,12 @@ def _print_version(settings: Settings) -> int:
 
 
 def _print(text: str) -> int:
-    streams.write_stdout(text)
+    if not os.isatty(1):
+        streams.write_stdout(text)
+        return ExitCode.OK
+    from jp.cli.terminal.pager import write_paged
+
+    write_paged(text)
     return ExitCode.OK
 
 

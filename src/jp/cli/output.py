@@ -76,7 +76,9 @@ def print_result(options: GlobalOptions, *, text: Result, value: dict[str, Any],
         return
     written = _written(options, text)
     if written:
-        write_stdout(written if written.endswith("\n") else f"{written}\n")
+        from jp.cli.terminal.pager import write_paged
+
+        write_paged(written if written.endswith("\n") else f"{written}\n")
     elif nothing:
         options.notice(nothing)
 

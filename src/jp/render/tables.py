@@ -141,16 +141,18 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         right: The columns that are aligned to the right.
         keys: The columns that identify a row, colored on a terminal.
-        short: The same rows with rounded numbers, for where the exact ones do not fit.
+        narrow: A table of the same rows, for where this one does not fit.
         sections: Headings, each with the number of its rows; every section repeats the head.
+        note: A line for a terminal that explains abbreviations.
     """
 
     head: Row
     rows: Sequence[Row]
     right: frozenset[int] = frozenset()
     keys: frozenset[int] = frozenset()
-    short: Sequence[Row] = ()
+    narrow: Table | None = None
     sections: Sequence[tuple[str, int]] = ()
+    note: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,8 +208,7 @@ def _plain(part: Part, width: int | None) -> str:
         case Colored():
             return part.text
         case Table():
-            lines = _table_lines(part, width)
-            return "\n".join(_sectioned(part, lines[:1], lines[1:]))
+            return "\n".join(_table_lines(part, width))
         case Facts():
             return "\n".join(_plain_row(row, part.widths) for row in part.rows)
         case Tree():
@@ -222,19 +223,20 @@ def _plain_row(row: Row, widths: Sequence[int]) -> str:
 
 
 def _table_lines(table: Table, width: int | None) -> list[str]:
-    """Return the head and the rows. In a narrower `width` short numbers are used, then the last column gives way."""
+    """Return a table in lines. In a smaller `width` it is the narrow one, whose last column gives way."""
     if not table.rows:
-        return []
-    lines = _aligned(table, table.rows, None)
-    if width is None or max(map(cell_width, lines)) <= width:
-        return lines
-    return _aligned(table, table.short or table.rows, width)
+        return _sectioned(table, [], [])
+    lines = _aligned(table, None)
+    if width is not None and max(map(cell_width, lines)) > width:
+        table = table.narrow or table
+        lines = _aligned(table, width)
+    return _sectioned(table, lines[:1], lines[1:])
 
 
-def _aligned(table: Table, rows: Sequence[Row], width: int | None) -> list[str]:
+def _aligned(table: Table, width: int | None) -> list[str]:
     from jp.render.sanitize import one_line
 
-    cells = [[one_line(cell) for cell in row] for row in (table.head, *rows)]
+    cells = [[one_line(cell) for cell in row] for row in (table.head, *table.rows)]
     widths = [max(cell_width(row[column]) for row in cells) for column in range(len(table.head))]
     if width is not None:
         taken = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
@@ -314,21 +316,21 @@ def _drawn_table(table: Table, look: Look, drawn: Callable[[RenderableType], lis
     fitted, hidden = _fitted(table, look.width)
     rows = drawn(_rich_table(fitted, look))
     above = len(rows) - len(fitted.rows)
-    note = [f"(no room for: {', '.join(hidden)})"] if hidden else []
-    return [*_sectioned(fitted, rows[:above], rows[above:]), *note]
+    notes = [fitted.note] if fitted.note else []
+    notes += [f"(no room for: {', '.join(hidden)})"] if hidden else []
+    return [*_sectioned(fitted, rows[:above], rows[above:]), *notes]
 
 
 def _fitted(table: Table, width: int) -> tuple[Table, Row]:
     """Return as much of a table as fits, and the heads of its last columns that do not."""
-    rows, columns = table.rows, range(len(table.head))
-    widths = [max(cell_width(row[column]) for row in (table.head, *rows)) for column in columns]
-    if table.short and sum(widths) + len(_GAP) * (len(widths) - 1) > width:
-        rows = table.short
-        widths = [max(cell_width(row[column]) for row in (table.head, *rows)) for column in columns]
+    columns = zip(table.head, *table.rows, strict=True)
+    widths = [max(map(cell_width, column)) for column in columns]
+    if sum(widths) + len(_GAP) * (len(widths) - 1) > width and table.narrow is not None:
+        return _fitted(table.narrow, width)
     kept = len(widths)
     while kept > 1 and sum(widths[: kept - 1]) + len(_GAP) * (kept - 1) + min(widths[kept - 1], _NARROWEST) > width:
         kept -= 1
-    fitted = msgspec.structs.replace(table, head=table.head[:kept], rows=[row[:kept] for row in rows], short=())
+    fitted = msgspec.structs.replace(table, head=table.head[:kept], rows=[row[:kept] for row in table.rows])
     return fitted, table.head[kept:]
 
 

@@ -54,7 +54,8 @@ def test_a_terminal_gets_a_rule_below_the_head_and_colors_only_where_they_are_wa
 
 
 def test_a_narrow_terminal_gets_short_numbers_and_is_told_which_columns_have_no_room() -> None:
-    table = Table(head=["id", "tokens", "about"], rows=[["a", "1,234,567", "words"]], short=[["a", "1.2M", "words"]])
+    narrow = Table(head=["id", "tokens", "about"], rows=[["a", "1.2M", "words"]], note="(M: a million)")
+    table = Table(head=["id", "tokens", "about"], rows=[["a", "1,234,567", "words"]], narrow=narrow)
 
     assert "1,234,567" in draw([table], Look(width=24))
     assert "1.2M" in draw([table], Look(width=19))
@@ -62,6 +63,7 @@ def test_a_narrow_terminal_gets_short_numbers_and_is_told_which_columns_have_no_
         "id  tokens",
         "──────────",
         "a   1.2M",
+        "(M: a million)",
         "(no room for: about)",
     ]
 

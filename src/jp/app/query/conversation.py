@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.app.options import UNATTENDED_PATIENCE_SECS, AnyWorkspace, Options, base_directory, open_session, open_workspace
+from jp.app.options import (
+    UNATTENDED_PATIENCE_SECS,
+    AnyWorkspace,
+    Options,
+    base_directory,
+    is_run_by_git,
+    open_session,
+    open_workspace,
+)
 from jp.app.query.arguments import FOR_ONE_TURN, QueryArguments
 from jp.app.query.screen import Screen
 from jp.app.settings import Sources, accept_own, layers_of, read_sources, require_trust, trust_store
@@ -85,17 +93,12 @@ class TurnSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_attended() -> bool:
     """Return whether a person is present: stdin or stderr is a terminal, and not because git was run at one."""
-    return not _is_run_by_git() and (os.isatty(0) or os.isatty(2))
-
-
-def _is_run_by_git() -> bool:
-    """Return whether git runs this as a hook, an alias or an editor: see "Environment Variables" in githooks(5)."""
-    return any(os.environ.get(name) for name in ("GIT_EXEC_PATH", "GIT_INDEX_FILE"))
+    return not is_run_by_git() and (os.isatty(0) or os.isatty(2))
 
 
 def _activate(context: QueryContext, info: ConversationInfo) -> None:
     """Make a conversation the active one, unless git runs this at a terminal that belongs to somebody's own queries."""
-    if not _is_run_by_git() or os.environ.get("JP_SESSION"):
+    if not is_run_by_git() or os.environ.get("JP_SESSION"):
         context.session.activate(info.id)
 
 

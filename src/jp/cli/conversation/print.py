@@ -157,6 +157,7 @@ def print_stream(
     """
     from jp.app.conversations import read_conversation
     from jp.cli.output import write_stdout
+    from jp.cli.terminal.pager import write_paged
 
     read = read_conversation(options, target, lenient=True)
     if as_sent is not None:
@@ -166,7 +167,11 @@ def print_stream(
         return
     chosen = _chosen(read, turn, last)
     parts = _Parts(full=full, reasoning=not hide_reasoning, tools=not hide_tools, compacted=compacted)
-    for piece in _pieces(options, read, chosen, parts):
+    pieces = _pieces(options, read, chosen, parts)
+    if os.isatty(1) and options.format != "json":
+        write_paged("".join(pieces))
+        return
+    for piece in pieces:
         write_stdout(piece)
 
 

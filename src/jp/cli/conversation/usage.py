@@ -7,7 +7,7 @@ from typing import Annotated, Any, assert_never
 
 import typer
 from msgspec import to_builtins
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from jp.app.reports import TurnRow, UsageReport
 from jp.app.targets import TARGET_HELP
@@ -54,7 +54,8 @@ def report_parts(report: UsageReport, *, by_cycle: bool) -> Sequence[Part]:
 def _table(head: Row, rows: Callable[[Count], Sequence[Row]], *, left: int) -> Table:
     """Return a table whose first `left` columns and whose last one are aligned to the left."""
     right = frozenset(range(left, len(head) - 1))
-    return Table(head=head, rows=rows(_exact), short=rows(short_count), right=right, keys=frozenset(range(left)))
+    exact = Table(head=head, rows=rows(_exact), right=right, keys=frozenset(range(left)))
+    return replace(exact, narrow=replace(exact, rows=rows(short_count)))
 
 
 def _exact(count: int) -> str:

@@ -148,15 +148,36 @@ def _note_missing(options: GlobalOptions, asked: RefreshResult) -> None:
 
 
 def _table(found: Sequence[Models], naming: ModelNames) -> Table:
+    """Return the models; where there is little room, with short numbers and names and letters for abilities."""
+    from msgspec.structs import replace
+
     from jp.render.tables import Table, short_count
 
-    def rows(count: Callable[[int], str]) -> list[_Cells]:
-        return [_row(known, models, naming, count) for models in found for known in models.known]
+    def rows(count: Callable[[int], str], able: Callable[[ModelFacts], str]) -> list[_Cells]:
+        cells = [_row(known, models, naming, count) for models in found for known in models.known]
+        known = [known for models in found for known in models.known]
+        return [(*row, able(each)) for row, each in zip(cells, known, strict=True)]
 
-    head, exact = _without_empty_aliases(rows("{:,}".format))
-    _, short = _without_empty_aliases(rows(short_count))
+    head, exact = _without_empty_aliases(rows("{:,}".format, _able))
     sections = [(_heading(models), len(models.known)) for models in found]
-    return Table(head=head, rows=exact, short=short, right=_RIGHT, keys=frozenset({1}), sections=sections)
+    table = Table(head=head, rows=exact, right=_RIGHT, keys=frozenset({1}), sections=sections)
+    names = [known.model.name for models in found for known in models.known]
+    letters_only = [(row[0], name, *row[2:]) for row, name in zip(rows(short_count, _able_letters), names, strict=True)]
+    head, short = _without_empty_aliases(letters_only)
+    if "alias" in head:  # the last column gives way, and a request depends on what a model can do
+        head, *short = ((*row[:_ALIAS], *row[_ALIAS + 1 :], row[_ALIAS]) for row in (head, *short))
+    letters = ", ".join(f"{word[0]} {word}" for _, word in _ABLE)
+    return replace(
+        table, narrow=replace(table, head=head, rows=short, note=f"(a model is PROVIDER/NAME; {_HEAD[-1]}: {letters})")
+    )
+
+
+def _able(known: ModelFacts) -> str:
+    return " ".join(_marked_if_inferred(word, field, known) for field, word in _ABLE if known.capabilities[field])
+
+
+def _able_letters(known: ModelFacts) -> str:
+    return "".join(word[0] for field, word in _ABLE if known.capabilities[field])
 
 
 def _without_empty_aliases(rows: Sequence[_Cells]) -> tuple[_Cells, Sequence[_Cells]]:
@@ -172,7 +193,6 @@ def _row(known: ModelFacts, models: Models, naming: ModelNames, count: Callable[
 
     details, text = known.details, str(known.model)
     mark = "*" if text == naming.in_use else "?" if is_listed(known, models.kept) is False else ""
-    able = " ".join(_marked_if_inferred(word, field, known) for field, word in _ABLE if known.capabilities[field])
     prices = (details.input_price, details.output_price, details.cache_read_price)
     return (
         mark,
@@ -181,7 +201,6 @@ def _row(known: ModelFacts, models: Models, naming: ModelNames, count: Callable[
         *(_price(price) for price in prices),
         ", ".join(naming.aliases.get(text, ())),
         _marked_if_inferred(_levels(known.reasoning), "reasoning", known),
-        able,
     )
 
 
@@ -201,7 +220,9 @@ def _levels(levels: Sequence[str]) -> str:
 
 
 def _heading(models: Models) -> str:
-    return f"{models.provider}: {', '.join(_facts(models)) or _unknown(models)}"
+    if not models.known:
+        return f"{models.provider}: {', '.join(_facts(models)) or _unknown(models)}"
+    return f"{models.provider}: {', '.join((*_facts(models), 'prices in USD for a million tokens'))}"
 
 
 def _unknown(models: Models) -> str:

@@ -37,27 +37,41 @@ class CappedError(JpError):
     exit_code = ExitCode.CAPPED
 
 
+class DeadlineError(JpError):
+    """The deadline passed before the turn was over; the output so far is kept."""
+
+    exit_code = ExitCode.DEADLINE
+
+
+class UnapprovedError(JpError):
+    """A tool was denied, or needs an answer that nobody could give; the answer of the turn may have come."""
+
+    exit_code = ExitCode.TOOL_DENIED
+
+
 async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
-    """Return the exit code of a query.
+    """Return the exit code of a query: that of the signal that stopped it, else 0.
 
     Raises:
-        JpError: it could not be asked, or failed.
+        JpError: it could not be asked, failed, or came to less than a whole answer.
     """
-    code: int = ExitCode.OK
+    problem: JpError | None = None
     with interruptions(timeout_secs=arguments.deadline) as interruption:
         async with prepare(options, arguments, TerminalScreen(options, interruption)) as prepared:
-            code = await _run(options, prepared)
-    if interruption.exit_code == ExitCode.DEADLINE:
-        options.notice("the deadline passed")
+            problem = await _run(options, prepared)
     if interruption.exit_code is None and not arguments.dry_run:
         from jp.app.conversations import tidy
 
         tidy(options, open_workspace(options))
-    return code if interruption.exit_code is None else interruption.exit_code
+    if interruption.exit_code == ExitCode.DEADLINE:
+        raise DeadlineError("the deadline passed", hint="allow it more time with `--deadline`")
+    if interruption.exit_code is None and problem is not None:
+        raise problem
+    return ExitCode.OK if interruption.exit_code is None else interruption.exit_code
 
 
-async def _run(options: GlobalOptions, prepared: PreparedQuery) -> int:
-    """Ask, and print what is printed only once an answer is whole; return the exit code.
+async def _run(options: GlobalOptions, prepared: PreparedQuery) -> JpError | None:
+    """Ask, and print what is printed only once an answer is whole; return the reason for which it may not be used.
 
     Raises:
         JpError: it did not come to an answer.
@@ -66,14 +80,14 @@ async def _run(options: GlobalOptions, prepared: PreparedQuery) -> int:
         from jp.cli.query.report import show_dry_run
 
         show_dry_run(options, prepared, await preview(prepared))
-        return ExitCode.OK
+        return None
     report = await run(prepared)
     _help_with_overflow(report, options)
     try:
         _print_answer(options, prepared.context.arguments, report)
     finally:
         await _show_usage(options, report)
-    return _exit_code(report, options)
+    return _problem(report, options)
 
 
 def _print_answer(options: GlobalOptions, arguments: QueryArguments, report: QueryReport) -> None:
@@ -106,11 +120,11 @@ def _print_value(options: GlobalOptions, value: Any) -> None:
     write_stdout(f"{escape_controls(text.decode())}\n")
 
 
-def _exit_code(report: QueryReport, options: GlobalOptions) -> int:
+def _problem(report: QueryReport, options: GlobalOptions) -> JpError | None:
     outcome, wiring = report.outcome, report.wiring
     match outcome.ending:
         case "answered":
-            return _after_answer(outcome, options)
+            return _unapproved(outcome)
         case "empty":
             raise RefusedError("the answer is empty", hint="ask again, or in other words")
         case "uncalled":
@@ -174,13 +188,17 @@ def _cap(outcome: TurnOutcome, cycles: int) -> str:
     return f"{cycles} requests" if outcome.cycles >= cycles else "the longest answer that the model may give"
 
 
-def _after_answer(outcome: TurnOutcome, options: GlobalOptions) -> int:
+def _unapproved(outcome: TurnOutcome) -> UnapprovedError | None:
+    """Return the error for calls that did not run as the model asked, None if all did."""
     denied, unanswered = (", ".join(dict.fromkeys(names)) for names in (outcome.denied, outcome.unanswered))
-    if denied:
-        options.notice(f"denied, so not run: {denied} (--approve NAME lets a tool run)")
-    if unanswered:
-        options.notice(f"without an answer that it needs of a person: {unanswered}")
-    return ExitCode.TOOL_DENIED if denied or unanswered else ExitCode.OK
+    texts = [
+        *([f"denied, so not run: {denied}"] if denied else []),
+        *([f"without an answer that it needs of a person: {unanswered}"] if unanswered else []),
+    ]
+    if not texts:
+        return None
+    hint = "`--approve NAME` lets a tool run" if denied else "run it at a terminal, or answer in the configuration"
+    return UnapprovedError("; ".join(texts), hint=hint)
 
 
 async def _show_usage(options: GlobalOptions, report: QueryReport) -> None:

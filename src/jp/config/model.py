@@ -151,7 +151,8 @@ class ModelConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The model that answers."""
 
     id: Annotated[str | None, ModelChoice()] = None
-    """`provider/name`, or an alias from `providers.llm.aliases`. There is no default: jp never chooses a model."""
+    """`provider/name`, or an alias from `providers.llm.aliases`. Unset, a query uses the model of the
+    only account that can be used."""
     parameters: ParametersConfig = ParametersConfig()
 
 

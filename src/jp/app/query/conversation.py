@@ -21,11 +21,11 @@ from jp.app.options import (
 )
 from jp.app.query.arguments import FOR_ONE_TURN, QueryArguments
 from jp.app.query.screen import Screen
-from jp.app.settings import Sources, accept_own, layers_of, read_sources, require_trust, trust_store
-from jp.config.layers import Layer, Resolved
+from jp.app.settings import Sources, accept_own, layers_from, layers_of, read_sources, require_trust, trust_store
+from jp.config.layers import Change, Layer, MapChange, Put, Resolved
 from jp.config.sources import delta, frozen
 from jp.conversation.entries import AnyEntry, ChatRequest, ConfigDelta, JsonObject
-from jp.errors import StorageError, UsageError
+from jp.errors import ConfigurationError, StorageError, UsageError
 from jp.turn.request import Loader
 
 if TYPE_CHECKING:
@@ -136,6 +136,60 @@ async def choose_conversation(context: QueryContext) -> ConversationInfo | None:
     if found is not None and arguments.fork is None:
         _check_continuable(found, arguments)
     return found
+
+
+async def with_model(context: QueryContext, chosen: ConversationInfo | None) -> QueryContext:
+    """Return the context with a model: where none is set, that of the only account that can be used.
+
+    A person at a terminal chooses among several.
+
+    Raises:
+        ConfigurationError: there are several, and nobody chose.
+    """
+    if context.arguments.model is not None or _has_model(context, chosen):
+        return context
+    from anyio.to_thread import run_sync
+
+    from jp.app.models import usable_models
+
+    settings = context.sources.resolve().config.providers.llm
+    found = await run_sync(usable_models, settings, abandon_on_cancel=True)
+    if not found:
+        return context
+    model = found[0].model if len(found) == 1 else await context.screen.choose_model(found, settings)
+    if model is None:
+        usable = ", ".join(f"{proposal.model} ({proposal.because})" for proposal in found)
+        raise ConfigurationError(
+            f"no model is set, and several can be used: {usable}",
+            hint=f"name one with --model, or set it: `jp config set --in user assistant.model.id={found[0].model}`",
+        )
+    keep = f"`jp config set --in user assistant.model.id={model}` keeps it"
+    if len(found) == 1:
+        keep = f"no model is set; using {model}, because {found[0].because}; {keep}, `jp init` chooses another"
+    context.options.notice(keep)
+    return msgspec.structs.replace(context, arguments=msgspec.structs.replace(context.arguments, model=model))
+
+
+def _has_model(context: QueryContext, chosen: ConversationInfo | None) -> bool:
+    """Return whether anything sets a model. The conversation is only read if no file and no variable does."""
+    sources, workspace = context.sources, context.workspace
+    if any(_sets_model(layer.change) for layer in (*sources.lower, *sources.cfg)):
+        return True
+    if chosen is None:
+        return False
+    base = layers_from(workspace.base_config(chosen), (), foreign=False)
+    return any(_sets_model(layer.change) for layer in base) or any(
+        _sets_model(layer.change) for layer in layers_of(workspace, chosen, workspace.read(chosen).entries)
+    )
+
+
+def _sets_model(change: Change) -> bool:
+    for name in ("assistant", "model", "id"):
+        below = change.entries.get(name) if isinstance(change, MapChange) else change
+        if below is None:
+            return False
+        change = below
+    return isinstance(change, Put)
 
 
 async def _continued(context: QueryContext) -> ConversationInfo | None:

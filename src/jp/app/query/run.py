@@ -24,6 +24,7 @@ from jp.app.query.conversation import (
     open_context,
     open_conversation,
     resolve_settings,
+    with_model,
 )
 from jp.app.query.question import ComposedQuery, QueryInput, Question, read_question
 from jp.app.query.screen import NoScreen, Screen
@@ -131,6 +132,7 @@ async def _prepared(
     given = await read_question(options, arguments)
     context = open_context(options, arguments, screen)
     chosen = await choose_conversation(context)
+    context = await with_model(context, chosen)
     composed = await compose(context, given, chosen, stack)
     held = None if chosen is None else await open_conversation(chosen, context, stack)
     schemes = AttachmentSchemes(

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from anyio import CancelScope
     from anyio.abc import TaskGroup
 
+    from jp.config.model import LlmConfig
+    from jp.provider.discovery import Proposal
     from jp.tool.consent import Approver, Respondent
 
 
@@ -63,6 +65,14 @@ class TerminalScreen:
         from jp.cli.terminal.approval import TerminalRespondent
 
         return TerminalRespondent(dialogue)
+
+    async def choose_model(self, found: Sequence[Proposal], settings: LlmConfig) -> str | None:
+        """See the port."""
+        if not is_attended():
+            return None
+        from jp.cli.init import ask_for_model
+
+        return await ask_for_model(found, settings)
 
     async def watch(
         self, run: Callable[[], Awaitable[TurnOutcome]], display: TurnDisplay, tools: Stoppable, dialogue: Dialogue

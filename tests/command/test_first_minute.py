@@ -35,7 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["query", "-o", "out.md", "hi"], "`> FILE` writes the answer to a file"),
         (["query", "--json", "hi"], "`--format json` prints JSON; `--schema SCHEMA` has the model answer with JSON"),
         (["conversation", "ls", "--json"], "`--format json` prints JSON; jp conversation ls --help"),
-        (["query", "--save", "x", "hi"], "every conversation is saved, `jp conversation print` prints it"),
+        (["query", "--save", "x", "hi"], "`jp prompt add NAME` saves a prompt; every conversation is saved"),
         (["query", "--last", "hi"], "`--id last` continues the most recent one"),
         (["query", "--continue", "hi"], "`jp query` continues this terminal's conversation"),
         (["--continue"], "`jp query` continues this terminal's conversation"),

@@ -311,6 +311,11 @@ def mark_of_attachment(text: str) -> str:
     return _hash("attachment", text)
 
 
+def mark_of_text(name: str, text: str) -> str:
+    """Return the hash of a text for the model that a file of the workspace holds."""
+    return _hash("text", name, text)
+
+
 def load_paths(layers: Sequence[Layer], root: str) -> list[str]:
     """Return the directories that `--cfg NAME` searches; outside the workspace only those of the user's layers."""
     everything = applied(merge_all(layer.change for layer in layers)).get("config_load_paths", [])

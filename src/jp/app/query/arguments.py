@@ -59,6 +59,7 @@ class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     replay: bool = False
     quote: bool = False
     template: bool = False
+    prompt: str | None = None
     schema: str | None = None
     extract: bool = False
     dry_run: bool = False
@@ -103,6 +104,8 @@ def check(arguments: QueryArguments) -> None:
     for option, is_given in (("--replay", arguments.replay), ("--quote", arguments.quote)):
         if is_given and arguments.new:
             raise UsageError(f"{option} and --new exclude each other", hint=f"{option} needs what was said before")
+    if arguments.prompt is not None and arguments.replay:
+        raise UsageError("--prompt and --replay exclude each other", hint="--replay sends the last request again")
     if arguments.exact and not arguments.dry_run:
         raise UsageError("--exact is for --dry-run", hint="`jp query --dry-run --exact …` counts what would be sent")
     if arguments.template and (arguments.quote or (arguments.replay and arguments.edit)):

@@ -334,7 +334,7 @@ async def read_question(options: Options, arguments: QueryArguments) -> QueryInp
     given = QueryInput(typed=typed.text, parts=typed.parts, piped="" if piped is None else piped.text)
     if _wants_editor(arguments, given):
         return msgspec.structs.replace(given, opens_editor=True)
-    if given.is_empty and not arguments.replay:
+    if given.is_empty and not arguments.replay and arguments.prompt is None:
         raise nothing_asked(more="; `--replay` asks the last request again" if arguments.no_edit else "")
     return given
 
@@ -359,7 +359,8 @@ def _wants_editor(arguments: QueryArguments, given: QueryInput) -> bool:
     if arguments.no_edit:
         return False
     asked = "--edit" if arguments.edit else "--quote" if arguments.quote else ""
-    if not asked and (not given.is_empty or arguments.replay or "-" in arguments.words or not _has_person()):
+    has_text = not given.is_empty or arguments.replay or arguments.prompt is not None
+    if not asked and (has_text or "-" in arguments.words or not _has_person()):
         return False
 
     from jp.app.drafts import has_terminal

@@ -319,7 +319,7 @@ async def compose(
         JpError: something that the query needs is not there, or a template cannot be rendered.
     """
     arguments = context.arguments
-    if not (given.opens_editor or arguments.quote or arguments.template):
+    if not (given.opens_editor or arguments.quote or arguments.template or arguments.prompt is not None):
         return ComposedQuery(given.typed, given.piped, replays=arguments.replay)
 
     from jp.app.query.composer import Composer

@@ -26,7 +26,7 @@ _OF_QUERY: Mapping[str, str] = {
     "-o": f"{_PARAMETER}; {_WRITE}",
     "--option": _PARAMETER,
     "--output": _WRITE,
-    "--save": f"every conversation is saved, `jp conversation print` prints it; {_WRITE}",
+    "--save": f"`jp prompt add NAME` saves a prompt; every conversation is saved; {_WRITE}",
     "--key": "`jp keys set PROVIDER` stores a key",
     "--print": "`jp query` always prints the answer and ends",
 }

@@ -178,6 +178,17 @@ ROOT = Group(
             ),
         ),
         Group(
+            "prompt",
+            "Manage saved prompts",
+            (
+                Command("add", "jp.cli.prompt:add", "Save a prompt"),
+                Command("ls", "jp.cli.prompt:ls", "List the saved prompts"),
+                Command("show", "jp.cli.prompt:show", "Print a prompt"),
+                Command("edit", "jp.cli.prompt:edit", "Change a prompt in an editor"),
+                Command("rm", "jp.cli.prompt:remove", "Delete a prompt"),
+            ),
+        ),
+        Group(
             "model",
             "List models, their limits, prices and abilities",
             (

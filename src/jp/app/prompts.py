@@ -1,7 +1,7 @@
-"""Texts for the model that people keep in files: saved prompts.
+"""Texts for the model that people keep in files: saved prompts, and a workspace's AGENTS.md and CLAUDE.md.
 
-A prompt is a file `prompts/NAME.md` in the user's configuration directory or in a workspace's `.jp`. One of a workspace
-counts once its content has been accepted, and then goes before the user's own of the same name.
+A prompt is a file `prompts/NAME.md` in the user's configuration directory or in a workspace's `.jp`. A text of a
+workspace counts once its content has been accepted; a prompt then goes before the user's own of the same name.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.app.options import AnyWorkspace, Options
 from jp.app.settings import accept, accepted_of
-from jp.config.layers import Ignored
-from jp.config.trust import UntrustedError, mark_of_text
+from jp.config.layers import Ignored, Layer
+from jp.config.sources import flag_layer
+from jp.config.trust import UntrustedError, listed, mark_of_text
 from jp.errors import StorageError, UsageError
 from jp.file_access import read_whole
 from jp.workspace.layout import MARKER, user_config_directory
@@ -30,6 +32,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _DIRECTORY = "prompts"
 _SUFFIX = ".md"
 _SHOWN_CHARS = 60
+INSTRUCTION_FILES = ("AGENTS.md", "CLAUDE.md")
+INSTRUCTIONS_TAG = "instructions"
+"""The tag around such a file in the system prompt; its title is the name of the file."""
 
 
 class SavedText(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +45,12 @@ class SavedText(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     text: str
     trusted: bool = True
+    kind: Literal["prompts", "instructions"] = "prompts"
+
+    @property
+    def mark(self) -> str:
+        """Return the hash by which the text is accepted."""
+        return mark_of_text(f"{self.kind}/{self.name}", self.text)
 
     @property
     def first_line(self) -> str:
@@ -50,8 +61,10 @@ class SavedText(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def declaration(self) -> Ignored:
         """Return the text as a value of the workspace that needs trust."""
-        marks = frozenset({mark_of_text(self.name, self.text)})
-        return Ignored(path=(_DIRECTORY, self.name), value=self.first_line, origin=str(self.path), marks=marks)
+        count = len(self.text.splitlines())
+        value = self.first_line if count <= 1 else f"{self.first_line} … ({count:,} lines)"
+        marks = frozenset({self.mark})
+        return Ignored(path=(self.kind, self.name), value=value, origin=str(self.path), marks=marks)
 
 
 def prompt_path(workspace: AnyWorkspace, place: Place, name: str) -> Path:
@@ -127,8 +140,8 @@ def _in_place(workspace: AnyWorkspace, place: Place, accepted: Collection[str]) 
             continue
         text = _read(path, follows=place == "user")
         if text is not None:
-            is_trusted = place == "user" or mark_of_text(path.stem, text) in accepted
-            yield SavedText(name=path.stem, place=place, path=path, text=text, trusted=is_trusted)
+            found = SavedText(name=path.stem, place=place, path=path, text=text)
+            yield replace(found, trusted=place == "user" or found.mark in accepted)
 
 
 def _read(path: Path, *, follows: bool) -> str | None:
@@ -141,8 +154,48 @@ def _read(path: Path, *, follows: bool) -> str | None:
 
 def declared_texts(workspace: AnyWorkspace) -> tuple[Ignored, ...]:
     """Return the texts of the workspace that need trust, accepted or not."""
-    texts = _in_place(workspace, "workspace", ())
+    texts = (*workspace_instructions(workspace), *_in_place(workspace, "workspace", ()))
     return tuple(text.declaration for text in texts)
+
+
+def workspace_instructions(workspace: AnyWorkspace) -> list[SavedText]:
+    """Return AGENTS.md and CLAUDE.md at the root of the workspace, each text once.
+
+    A link counts if it leads to a file in the workspace. `@AGENTS.md` alone, which imports the other, is omitted.
+    """
+    if workspace.root is None:
+        return []
+    root, accepted = workspace.root.resolve(), accepted_of(workspace)
+    found: list[SavedText] = []
+    for name in INSTRUCTION_FILES:
+        path = (root / name).resolve()
+        text = _read(path, follows=False) if path.is_relative_to(root) else None
+        known = {"", *(f"@{other.name}" for other in found), *(other.text.strip() for other in found)}
+        if text is not None and text.strip() not in known:
+            file = SavedText(name=name, place="workspace", path=root / name, text=text, kind="instructions")
+            found.append(replace(file, trusted=file.mark in accepted))
+    return found
+
+
+def instruction_layers(options: Options, workspace: AnyWorkspace) -> list[Layer]:
+    """Return layers that add the instructions of the workspace to the system prompt; name untrusted ones."""
+    found = workspace_instructions(workspace)
+    if untrusted := [file.declaration for file in found if not file.trusted]:
+        options.notice(f"ignored until trusted: {listed(untrusted)}; `jp workspace trust` accepts it")
+    return [
+        flag_layer(
+            file.name,
+            {
+                "assistant": {
+                    "system_prompt_sections": [
+                        {"tag": INSTRUCTIONS_TAG, "title": file.name, "content": file.text.strip()}
+                    ]
+                }
+            },
+        )
+        for file in found
+        if file.trusted
+    ]
 
 
 def save_prompt(workspace: AnyWorkspace, options: Options, prompt: SavedText) -> None:
@@ -150,12 +203,9 @@ def save_prompt(workspace: AnyWorkspace, options: Options, prompt: SavedText) ->
 
     Raises:
         StorageError: it could not be written.
-        TemplateError: it is no template.
     """
-    from jp.app.query.composer import check_template
     from jp.workspace.files import make_directories, replace_file
 
-    check_template(prompt.text, prompt.name)
     path = prompt.path
     if prompt.place == "workspace" and path.is_symlink():
         raise StorageError(f"{str(path)!r} is a link, and is not written through", hint="put the file itself there")

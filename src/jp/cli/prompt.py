@@ -49,6 +49,7 @@ def add(
     """
     from jp.app.options import open_workspace
     from jp.app.prompts import SavedText, prompt_path, save_prompt
+    from jp.app.query.composer import check_template
     from jp.cli.output import print_result
     from jp.errors import UsageError
 
@@ -60,6 +61,7 @@ def add(
             f"there is a prompt {name!r} already", hint=f"`jp prompt edit {name}` changes it, --replace replaces it"
         )
     text = _text(options, tuple(words or ()))
+    check_template(text, name)
     save_prompt(workspace, options, SavedText(name=name, place=where, path=path, text=text))
     print_result(options, text=str(path), value={"name": name, "in": where, "path": str(path)})
 
@@ -109,12 +111,14 @@ def edit(options: GlobalOptions, *, name: _Name, where: _Where = None) -> None:
 
     from jp.app.options import open_workspace
     from jp.app.prompts import save_prompt
+    from jp.app.query.composer import check_template
     from jp.cli.output import print_result
 
     require_persistence(options, "jp prompt edit")
     workspace = open_workspace(options)
     prompt = _find(workspace, name, where)
     changed = replace(prompt, text=_edited(options, prompt.text))
+    check_template(changed.text, name)
     save_prompt(workspace, options, changed)
     print_result(options, text=str(prompt.path), value=_as_value(replace(changed, trusted=True)))
 

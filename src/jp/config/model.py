@@ -217,6 +217,8 @@ class AssistantConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     """Further parts of the system prompt."""
     instructions: Harmless[tuple[Instruction, ...]] = ()
     """Lists of rules, after the system prompt."""
+    agents_md: Harmless[bool] = True
+    """Add AGENTS.md and CLAUDE.md of a trusted workspace to the system prompt of a new conversation."""
     tool_choice: Annotated[str, Ordered(order=("none", "auto"), lasting=True)] = "auto"
     """The use of tools: `auto`, `none`, `required`, or the name of the one that must be called."""
     model: ModelConfig = ModelConfig()

@@ -138,6 +138,19 @@ async def choose_conversation(context: QueryContext) -> ConversationInfo | None:
     return found
 
 
+def workspace_files(context: QueryContext) -> list[Layer]:
+    """Return layers with the instructions that a new conversation takes from files of the workspace."""
+    root = context.workspace.root
+    # Nothing is imported where there is no such file.
+    if root is None or not any(os.path.lexists(root / name) for name in ("AGENTS.md", "CLAUDE.md")):
+        return []
+    if not context.sources.resolve().config.assistant.agents_md:
+        return []
+    from jp.app.prompts import instruction_layers
+
+    return instruction_layers(context.options, context.workspace)
+
+
 async def with_model(context: QueryContext, chosen: ConversationInfo | None) -> QueryContext:
     """Return the context with a model: where none is set, that of the only account that can be used.
 

@@ -25,6 +25,7 @@ from jp.app.query.conversation import (
     open_conversation,
     resolve_settings,
     with_model,
+    workspace_files,
 )
 from jp.app.query.question import ComposedQuery, QueryInput, Question, read_question
 from jp.app.query.screen import NoScreen, Screen
@@ -334,7 +335,8 @@ def _settled(context: QueryContext, held: QueryConversation | None, schemes: Att
         ConfigurationError: a value is not accepted, or is needed and not trusted.
     """
     arguments = context.arguments
-    flags = flag_layers(arguments, [declaration.text for declaration in schemes.typed(arguments.attach)])
+    files = workspace_files(context) if held is None else []
+    flags = [*files, *flag_layers(arguments, [declaration.text for declaration in schemes.typed(arguments.attach)])]
     settings = resolve_settings(context, held, [*flags, *tool_layers(context, held, flags)])
     info = None if held is None else held.info
     for name in sorted(arguments.approve.union(filter(None, [arguments.tool_use]))):

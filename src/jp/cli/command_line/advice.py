@@ -27,6 +27,7 @@ _OF_QUERY: Mapping[str, str] = {
     "--option": _PARAMETER,
     "--output": _WRITE,
     "--save": f"`jp prompt add NAME` saves a prompt; every conversation is saved; {_WRITE}",
+    **dict.fromkeys(("--chat", "--interactive"), "`jp chat` asks one question after the other"),
     "--key": "`jp keys set PROVIDER` stores a key",
     "--print": "`jp query` always prints the answer and ends",
 }

@@ -113,6 +113,7 @@ ROOT = Group(
             "Ask a question, in a new conversation or an existing one",
             aliases=("q",),
         ),
+        Command("chat", "jp.cli.chat:chat", "Ask one question after the other"),
         Group(
             "attachment",
             "Manage what is attached to a conversation",

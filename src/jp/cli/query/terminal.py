@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 class TerminalScreen:
     """The standard streams of this process, and the person at its terminal, if there is one."""
 
-    def __init__(self, options: GlobalOptions, interruption: Interruption) -> None:
+    def __init__(self, options: GlobalOptions, interruption: Interruption, *, has_menu: bool = True) -> None:
         self._options = options
+        self._has_menu = has_menu
         self.interruption = interruption
         self.is_watched = os.isatty(2) and not options.quiet
 
@@ -84,7 +85,7 @@ class TerminalScreen:
             is_watched = self._options.format == "pretty" or os.isatty(2)
             return await (_animated(run, display) if is_watched else run())
 
-        if not (os.isatty(1) and os.isatty(2)):
+        if not (self._has_menu and os.isatty(1) and os.isatty(2)):
             return TurnEnd(outcome=await animated())
         ended = await TurnInterruption(self.interruption, dialogue, tools, ask_choice).steer(animated)
         if ended.reply is not None:

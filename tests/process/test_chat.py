@@ -172,6 +172,21 @@ def test_a_message_is_written_in_an_editor(root: Path) -> None:
     assert requests(only_log(root)) == ["done"]
 
 
+def test_an_editor_that_fails_sends_nothing_and_keeps_the_attachments(root: Path) -> None:
+    (root / "a.txt").write_text("the content", encoding="utf-8")
+    with chat(root, env={"EDITOR": "false"}) as terminal:
+        say(terminal, "/attach a.txt", r"^note: attached to the next message: a\.txt")
+        terminal.type("/edit begun" + ENTER)
+        terminal.question("^error: ")
+        terminal.question("^> /edit begun")
+        terminal.type(CTRL_C)
+        terminal.question(PROMPT)
+        say(terminal, "hi", "^You said: hi")
+
+    (request,) = [entry for entry in only_log(root) if isinstance(entry, ChatRequest)]
+    assert (request.content, len(request.resources)) == ("hi", 1)
+
+
 def test_what_fails_does_not_end_the_chat_and_what_was_not_sent_is_typed_again(root: Path) -> None:
     with chat(root) as terminal:
         say(terminal, "/attach nosuch.txt", r"^note: attached to the next message: nosuch\.txt")

@@ -34,14 +34,6 @@ _COMMANDS: Mapping[str, str] = {
     "model": "/model [ID]      show the model, or answer with another from now on",
     "undo": "/undo            undo the last turn, compaction or setting",
 }
-_UNSENT = frozenset({
-    ExitCode.USAGE,
-    ExitCode.CONFIGURATION,
-    ExitCode.AUTHENTICATION,
-    ExitCode.ATTACHMENT,
-    ExitCode.LOCKED,
-})
-"""Exit codes of messages that did not reach the conversation."""
 
 
 def chat(
@@ -91,27 +83,23 @@ class Chat:
         self._options = options
         self._following = following
         self._target = None if following.new else following.target or "."
+        self._unsent = ""
 
     def run(self, first: str = "") -> int:
         """Read and answer until the person leaves; return the exit code."""
         self._options.notice("/help lists the commands, Ctrl-D leaves")
         session = _open_session(self._history())
-        unsent = ""
         while True:
             try:
-                text = first or session.prompt(default=unsent)
+                text = first or session.prompt(default=self._unsent)
             except KeyboardInterrupt:
-                unsent = first = ""
-                continue
+                text = ""
             except EOFError:
                 return ExitCode.OK
-            first = unsent = ""
-            if not text.strip():
-                continue
-            code = self._answer(text)
+            first = self._unsent = ""
+            code = self._answer(text) if text.strip() else ExitCode.OK
             if code in {ExitCode.TERMINATED, None}:
                 return ExitCode.OK if code is None else code
-            unsent = text if code in _UNSENT else ""
 
     def _answer(self, text: str) -> int | None:
         """Send a message, or run a command; return its exit code, None to leave."""
@@ -123,8 +111,7 @@ class Chat:
             return None
         if name == "edit":
             return self._send(rest, edit=True)
-        self._guarded(partial(self._command, name, rest))
-        return ExitCode.OK
+        return self._guarded(partial(self._command, name, rest))
 
     def _command(self, name: str, rest: str) -> int:
         if rest and name in {"context", "exit", "help", "undo"}:
@@ -158,10 +145,14 @@ class Chat:
         from jp.cli.query.outcome import run_query
 
         arguments = replace(self._following, words=(text,) if text else (), edit=edit)
+        before = self._position()
         code = self._guarded(lambda: anyio.run(partial(run_query, self._options, arguments, has_menu=False)))
-        if code not in _UNSENT:
-            self._target = self._active() or self._target
+        after = self._position()
+        if after != before:
+            self._target = after[0]
             self._following = QueryArguments(target=self._target)
+        elif code not in {ExitCode.OK, ExitCode.INTERRUPTED}:
+            self._unsent = f"/edit {text}".rstrip() if edit else text
         if code == ExitCode.INTERRUPTED:
             self._options.notice("stopped; what came is kept")
         return code
@@ -173,11 +164,18 @@ class Chat:
         code = guard(work, as_json=False, verbosity=self._options.verbosity)
         return flush_stdout(code, as_json=False)
 
-    def _active(self) -> str | None:
+    def _position(self) -> tuple[str, int]:
+        """Return the active conversation and the size of its log: a message that was sent changes them."""
         from jp.app.options import open_session, open_workspace
+        from jp.workspace.layout import EVENTS
 
-        active = open_session(open_workspace(self._options)).active()
-        return None if active is None else str(active)
+        workspace = open_workspace(self._options)
+        active = open_session(workspace).active()
+        info = None if active is None else workspace.get(active)
+        if info is None:
+            return "", 0
+        log = info.directory / EVENTS
+        return str(info.id), log.stat().st_size if log.exists() else 0
 
     def _conversation(self) -> str:
         """Return the target of commands about the conversation.
@@ -218,7 +216,7 @@ class Chat:
         from jp.app.conversations import read_conversation
         from jp.app.settings import trusted_config
 
-        if self._target is not None and (self._target != "." or self._active() is not None):
+        if self._target is not None and (self._target != "." or self._position()[0]):
             return read_conversation(self._options, self._target).resolved.config.assistant.model.id
         return trusted_config(self._options).assistant.model.id
 

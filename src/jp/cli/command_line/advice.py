@@ -37,6 +37,10 @@ _OF_ALL: Mapping[str, str] = {"--json": "`--format json` prints JSON"}
 _JSON_OF_QUERY = "`--format json` prints JSON; `--schema SCHEMA` has the model answer with JSON"
 
 
+_FEWEST_WORDS = 3
+"""So many words are a sentence: a short schema is a name with a type."""
+
+
 def unknown_command(word: str, path: tuple[str, ...], group: Group) -> UsageError:
     """Return the error for `word`, which names nothing in `group`, with a suggestion."""
     name = " ".join(path)
@@ -108,7 +112,7 @@ def explain(error: JpError, values: Sequence[tuple[str, str]]) -> None:
 
 
 def _is_prose(form: str, value: str) -> bool:
-    return form in {"-s", "--schema"} and " " in value and not value.lstrip().startswith(("{", "@"))
+    return form in {"-s", "--schema"} and len(value.split()) >= _FEWEST_WORDS
 
 
 def _foreign(form: str, command: str) -> str:

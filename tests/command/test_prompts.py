@@ -114,7 +114,7 @@ def test_prompts_are_listed_shown_replaced_and_deleted(root: Path) -> None:
     assert run_jp("prompt", "show", "b", cwd=root).stdout == "other\n"
     assert run_jp("prompt", "show", "a", cwd=root).stdout == "first\nline\n"
     assert run_jp("prompt", "rm", "b", cwd=root).stdout == f"deleted {path}\n"
-    check_failure(run_jp("prompt", "show", "b", cwd=root), 2, "there is no prompt 'b'", "jp prompt add b")
+    check_failure(run_jp("prompt", "show", "b", cwd=root), 2, "there is no prompt 'b'", "`jp prompt ls` lists them")
 
 
 def test_a_prompt_that_came_with_a_workspace_is_used_only_once_trusted(root: Path) -> None:

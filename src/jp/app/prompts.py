@@ -23,6 +23,7 @@ from jp.config.sources import flag_layer
 from jp.config.trust import UntrustedError, listed, mark_of_text
 from jp.errors import StorageError, UsageError
 from jp.file_access import read_whole
+from jp.remedies import Show, TrustWorkspace, phrase
 from jp.workspace.layout import MARKER, user_config_directory
 
 Place = Literal["user", "workspace"]
@@ -81,7 +82,7 @@ def prompt_path(workspace: AnyWorkspace, place: Place, name: str) -> Path:
     if directory is None:
         where = "workspace" if place == "workspace" else "home directory"
         other = "user" if place == "workspace" else "workspace"
-        raise UsageError(f"there is no {where} for prompts", hint=f"use --in {other}")
+        raise UsageError(f"there is no {where} for prompts", hint=f"save it for the {other}")
     return directory / f"{name}{_SUFFIX}"
 
 
@@ -124,9 +125,7 @@ def unknown_prompt(workspace: AnyWorkspace, name: str) -> UsageError:
 
     near = closest_names(name, [prompt.name for prompt in saved_prompts(workspace)])
     meant = f"did you mean {near[0]!r}? " if near else ""
-    return UsageError(
-        f"there is no prompt {name!r}", hint=f"{meant}`jp prompt ls` lists them, `jp prompt add {name}` makes one"
-    )
+    return UsageError(f"there is no prompt {name!r}", hint=phrase(meant, "`", Show("prompts"), "` lists them"))
 
 
 def _in_place(workspace: AnyWorkspace, place: Place, accepted: Collection[str]) -> Iterator[SavedText]:
@@ -181,7 +180,7 @@ def instruction_layers(options: Options, workspace: AnyWorkspace) -> list[Layer]
     """Return layers that add the instructions of the workspace to the system prompt; name untrusted ones."""
     found = workspace_instructions(workspace)
     if untrusted := [file.declaration for file in found if not file.trusted]:
-        options.notice(f"ignored until trusted: {listed(untrusted)}; `jp workspace trust` accepts it")
+        options.notice(phrase("ignored until trusted: ", listed(untrusted), "; `", TrustWorkspace(), "` accepts it"))
     return [
         flag_layer(
             file.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from time import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,11 +26,10 @@ from jp.app.options import Options
 from jp.app.prompts import INSTRUCTION_FILES, INSTRUCTIONS_TAG
 from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.large_items import LargeItem, Savings, large_items, savings_of
-from jp.compaction.projection import project
-from jp.compaction.transcript import transcript_of
+from jp.compaction.planning import Planner
 from jp.config.model import AppConfig, AssistantConfig
 from jp.context.breakdown import Breakdown, Bucket, Calibration, Measurement, Room, Source, break_down, ratio_of
-from jp.context.budget import Budget, ItemKind, items_of, threshold
+from jp.context.budget import Budget, ItemKind, threshold
 from jp.context.cache_hints import Volatile, find_volatile
 from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import AnyEntry, InputChange, RequestContext, ToolCallRequest, ToolCallResponse
@@ -177,8 +177,9 @@ def context_report(options: Options, target: str = ".") -> ContextReport:
         on_servers=on_servers([tool.name for tool in settings.tools], config.conversation.tools),
         trigger_ratio=auto.trigger_ratio if auto.enabled else None,
     )
-    report = context_report_of(read.entries, settings, known, loader=read.loader)
-    gains = gains_of(read.entries, config, window=known.details.context_window, ratio=report.ratio or 1.0)
+    planner = Planner(read.entries, StatusLineFormatter(), config.conversation.tools, now=time())
+    report = context_report_of(planner, settings, known, loader=read.loader)
+    gains = gains_of(planner, config, window=known.details.context_window, ratio=report.ratio or 1.0)
     return replace(
         report,
         id=str(read.id),
@@ -211,19 +212,15 @@ def _settings(entries: Sequence[AnyEntry], config: AppConfig, loader: Loader) ->
     )
 
 
-def context_report_of(
-    entries: Sequence[AnyEntry], settings: RequestSettings, known: Known, *, loader: Loader
-) -> ContextReport:
-    """Return the report for a stream; `settings` are what its next request holds besides.
+def context_report_of(planner: Planner, settings: RequestSettings, known: Known, *, loader: Loader) -> ContextReport:
+    """Return the report for the planner's stream; `settings` are what its next request holds besides.
 
     Raises:
         StorageError: a system prompt or definitions of tools cannot be read.
     """
-    status_formatter = StatusLineFormatter()
-    transcript = transcript_of(project(entries, status_formatter), entries)
+    entries, transcript, items = planner.entries, planner.transcript, planner.items
     parts = tuple(parts_of(settings, known.prompt, known.on_servers))
-    items = tuple(items_of(transcript.messages))
-    last = last_cycle(entries, transcript.messages, loader, status_formatter)
+    last = last_cycle(entries, transcript.messages, loader, planner.status_formatter)
     found = break_down(
         parts,
         items,

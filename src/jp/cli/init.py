@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jp.cli.options import GlobalOptions, require_persistence
+from jp.cli.terminal.wording import worded
+from jp.remedies import phrase
 
 if TYPE_CHECKING:
     from jp.config.model import LlmConfig
@@ -239,6 +241,6 @@ async def ask_for_model(found: Sequence[Proposal], settings: LlmConfig) -> str |
         try:
             parse_model_id(chosen, settings)
         except ConfigurationError as error:
-            said = f"{error.message}\n{error.hint}"
+            said = worded(phrase(error.message, "\n", error.hint))
         else:
             return chosen

@@ -100,7 +100,7 @@ def read_source(directory: Path) -> ImportSource:
     """
     names = (METADATA, BASE_CONFIG, *_LOGS)
     files = {name: data for name in names if (data := read_optional(directory / name)) is not None}
-    metadata = decode_metadata(files.get(METADATA, b""), directory / METADATA)
+    metadata = decode_metadata(files.get(METADATA, b""), directory)
     read_base_config(directory)
     entries, log = _entries(directory, files)
     conversation = conversation_id_of(directory.name)

@@ -26,6 +26,7 @@ from jp.config.layers import Change, Layer, MapChange, Put, Resolved
 from jp.config.sources import delta, frozen
 from jp.conversation.entries import AnyEntry, ChatRequest, ConfigDelta, JsonObject
 from jp.errors import ConfigurationError, StorageError, UsageError
+from jp.remedies import ChangeConversation, CreateWorkspace, Option, SetSettings, phrase
 from jp.turn.request import Loader
 
 if TYPE_CHECKING:
@@ -130,8 +131,8 @@ async def choose_conversation(context: QueryContext) -> ConversationInfo | None:
     found = await _continued(context)
     if found is None and arguments.compact is not None:
         raise UsageError(
-            "--compact needs a conversation, and none is active here",
-            hint="name one with `--id`, or set JP_SESSION to the name of its session",
+            phrase(Option.COMPACT, " needs a conversation, and none is active here"),
+            hint=phrase("name one with `", Option.TARGET, "`, or set JP_SESSION to the name of its session"),
         )
     if found is not None and arguments.fork is None:
         _check_continuable(found, arguments)
@@ -174,13 +175,18 @@ async def with_model(context: QueryContext, chosen: ConversationInfo | None) -> 
         usable = ", ".join(f"{proposal.model} ({proposal.because})" for proposal in found)
         raise ConfigurationError(
             f"no model is set, and several can be used: {usable}",
-            hint=f"name one with --model, or set it: `jp config set --in user assistant.model.id={found[0].model}`",
+            hint=phrase("name one with ", Option.MODEL, ", or set it: `", _kept_as(found[0].model), "`"),
         )
-    keep = f"`jp config set --in user assistant.model.id={model}` keeps it"
+    keep = phrase("`", _kept_as(model), "` keeps it")
     if len(found) == 1:
-        keep = f"no model is set; using {model}, because {found[0].because}; {keep}, `jp init` chooses another"
+        used = f"no model is set; using {model}, because {found[0].because}; "
+        keep = phrase(used, keep, ", `", CreateWorkspace(), "` chooses another")
     context.options.notice(keep)
     return msgspec.structs.replace(context, arguments=msgspec.structs.replace(context.arguments, model=model))
+
+
+def _kept_as(model: str) -> SetSettings:
+    return SetSettings((f"assistant.model.id={model}",), scope="user")
 
 
 def _has_model(context: QueryContext, chosen: ConversationInfo | None) -> bool:
@@ -222,17 +228,21 @@ async def _continued(context: QueryContext) -> ConversationInfo | None:
 
 def _check_continuable(found: ConversationInfo, arguments: QueryArguments) -> None:
     for option, is_given in (
-        ("--local", arguments.local),
-        ("--title", arguments.title is not None),
-        ("--label", bool(arguments.labels)),
-        ("--tmp", arguments.expires_at is not None),
+        (Option.LOCAL, arguments.local),
+        (Option.TITLE, arguments.title is not None),
+        (Option.LABEL, bool(arguments.labels)),
+        (Option.EXPIRES_AT, arguments.expires_at is not None),
     ):
         if is_given:
-            raise UsageError(f"{option} is for a new conversation", hint="add --new, or --fork")
+            hint = phrase("add ", Option.NEW, ", or ", Option.FORK)
+            raise UsageError(phrase(option, " is for a new conversation"), hint=hint)
     if found.metadata.archived_at is not None:
         raise UsageError(
             f"conversation {str(found.id)!r} is archived",
-            hint=f"bring it back with `jp conversation unarchive {found.id}`, or go on in a copy with --fork",
+            hint=phrase(
+                *("bring it back with `", ChangeConversation("unarchive", str(found.id))),
+                *("`, or go on in a copy with ", Option.FORK),
+            ),
         )
 
 
@@ -251,7 +261,7 @@ def read_conversation(info: ConversationInfo, context: QueryContext) -> QueryCon
     from jp.app.fork import ForkMaker, up_to
 
     forking = ForkMaker(options=context.options, workspace=workspace, sources=context.sources)
-    fork = forking.prepare(info, up_to(arguments.fork, option="--fork"), local=arguments.local or None)
+    fork = forking.prepare(info, up_to(arguments.fork, option=Option.FORK), local=arguments.local or None)
     return QueryConversation(info=info, entries=fork.entries, loader=fork.stream, layers=fork.layers, fork=fork)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from jp.cli.command_line.commands import Group, walk
 from jp.errors import JpError, UsageError
+from jp.remedies import phrase
 
 _CONTINUE = "`jp query` continues this terminal's conversation; `--id last` continues the most recent one"
 _ATTACH = "`--attach FILE` attaches a file"
@@ -106,9 +107,9 @@ def explain(error: JpError, values: Sequence[tuple[str, str]]) -> None:
     if isinstance(error, NoQueryError) and values:
         form, value = next((pair for pair in reversed(values) if " " in pair[1]), values[-1])
         more = f"; {_CONTINUE}" if form in {"-c", "--cfg"} else ""
-        error.hint = f"{form} took {value!r} as its value{more}; {error.hint}"
+        error.hint = phrase(f"{form} took {value!r} as its value{more}; ", error.hint)
     elif isinstance(error, SchemaSyntaxError) and any(_is_prose(form, value) for form, value in values):
-        error.hint = f"-s is --schema, the form of the answer; {_SYSTEM}; {error.hint}"
+        error.hint = phrase(f"-s is --schema, the form of the answer; {_SYSTEM}; ", error.hint)
 
 
 def _is_prose(form: str, value: str) -> bool:

@@ -50,6 +50,7 @@ class Option(Enum):
     PARAMETER = "params"
     PATIENCE = "patience"
     PROFILE = "profile"
+    PROMPT = "prompt"
     QUOTE = "quote"
     REASONING = "reasoning"
     REPLAY = "replay"
@@ -82,6 +83,7 @@ View: TypeAlias = Literal[
     "conversations",
     "labels",
     "models",
+    "prompts",
     "setting",
     "setting origin",
     "setting origins",

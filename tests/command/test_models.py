@@ -14,7 +14,8 @@ import pytest
 
 from failures import check_failure, json_error
 from forked import run_jp, start_jp
-from jp.provider.models import model_table
+from jp.config.model import shipped_aliases
+from jp.provider.models import known_names, model_table
 from loopback import JSON, Loopback, Received, Reply
 from running import TIMEOUT_SECS, home_beside
 from stage import make_workspace
@@ -83,6 +84,43 @@ def test_without_asking_the_table_is_listed_with_its_date(tmp_path: Path) -> Non
     assert not cache_of(tmp_path).exists()
 
 
+def test_aliases_that_come_with_jp_are_listed_unless_the_user_gives_them_to_other_models(tmp_path: Path) -> None:
+    before = {model["id"]: model["aliases"] for model in listed(tmp_path, "anthropic")["anthropic"]["models"]}
+    configure(tmp_path, None, more='[providers.llm.aliases]\nopus = "anthropic/claude-opus-4-1"\n')
+    after = {model["id"]: model["aliases"] for model in listed(tmp_path, "anthropic")["anthropic"]["models"]}
+
+    assert before["anthropic/claude-opus-5-5"] == ["opus"]
+    assert before["anthropic/claude-sonnet-5-5"] == ["sonnet", "claude"]
+    assert (after["anthropic/claude-opus-5-5"], after["anthropic/claude-opus-4-1"]) == ([], ["opus"])
+    assert after["anthropic/claude-sonnet-5-5"] == ["sonnet", "claude"]
+
+
+def test_a_server_without_aliases_has_no_column_for_them(tmp_path: Path) -> None:
+    assert "alias" not in run_jp("model", "ls", "cerebras", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize(("alias", "model"), sorted(shipped_aliases().items()))
+def test_an_alias_that_comes_with_jp_names_a_model_of_its_vendors_table(alias: str, model: str) -> None:
+    provider, _, name = model.partition("/")
+
+    assert name in known_names(provider)
+    assert f"| `{alias}` | `{model}` |" in (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
+
+
+def test_an_alias_is_shown_and_suggested(tmp_path: Path) -> None:
+    shown = run_jp("model", "show", "haiku", "--format", "json", cwd=tmp_path)
+    unknown = run_jp("query", "--dry-run", "--model", "sonet", "hi", cwd=tmp_path)
+
+    assert json.loads(shown.stdout)["model"]["id"] == "anthropic/claude-haiku-5-5"
+    check_failure(unknown, 3, "'sonet' is neither a model nor an alias", "did you mean 'sonnet'")
+
+
+def test_an_alias_is_stored_as_the_model_that_it_names(tmp_path: Path) -> None:
+    planned = run_jp("query", "--dry-run", "--model", "opus", "hi", "--format", "json", cwd=tmp_path)
+
+    assert json.loads(planned.stdout)["model"] == "anthropic/claude-opus-5-5"
+
+
 def test_what_is_asked_for_is_kept_and_joined_with_what_is_configured(tmp_path: Path) -> None:
     price = '[providers.llm.mine.models.large]\ninput_price = 1.5\n[providers.llm.mine.models."not/there"]\n'
     with Loopback(otherwise=servers) as server:
@@ -114,15 +152,16 @@ def test_where_there_is_little_room_numbers_are_short(tmp_path: Path) -> None:
         assert terminal.finish() == 0
 
     assert re.search(
-        r"^  google/gemini-3.8-flash +1,048,576  65,536   1.5   7.5    0.15  low…high ", wide.stdout, re.MULTILINE
+        r"^  google/gemini-3.8-flash +1,048,576  65,536   1.5   7.5    0.15  flash       low…high ",
+        wide.stdout,
+        re.MULTILINE,
     )
     lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal.shown).splitlines()
     assert any(
         re.match(r"  gemini-3.8-flash +1.0M   65.5k   1.5   7.5    0.15  low…high +tips$", line) for line in lines
     )
-    assert lines[-1] == "(a model is PROVIDER/NAME; can: t tools, i images, p pdf, s schema)"
+    assert lines[-2:] == ["(a model is PROVIDER/NAME; can: t tools, i images, p pdf, s schema)", "(no room for: alias)"]
     assert max(len(line) for line in lines if not line.startswith("note: ")) <= 80
-    assert "alias" not in wide.stdout
 
 
 def test_all_who_can_be_asked_are_and_who_fails_costs_only_its_own_rows(tmp_path: Path) -> None:

@@ -231,6 +231,17 @@ def test_an_alias_never_redirects_a_model_that_is_spelled_out(tmp_path: Path) ->
     assert short.code == 0
 
 
+def test_an_alias_that_comes_with_jp_is_not_led_to_another_provider(tmp_path: Path) -> None:
+    theirs = "[providers.llm.aliases]\nsonnet = 'script/test'\nopus = 'anthropic/claude-opus-4-1'\n"
+    root = stage(tmp_path, "", theirs)
+
+    sonnet, opus = (run_jp("query", "--dry-run", "--model", name, "hi", cwd=root) for name in ("sonnet", "opus"))
+
+    assert "model      anthropic/claude-sonnet-5-5\n" in sonnet.stdout
+    assert "ignored until trusted: providers.llm.aliases.sonnet = 'script/test'" in sonnet.stderr
+    assert "model      anthropic/claude-opus-4-1\n" in opus.stdout
+
+
 def test_an_alias_of_the_users_own_means_what_the_user_says(tmp_path: Path) -> None:
     root = stage(
         tmp_path,

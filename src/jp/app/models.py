@@ -15,6 +15,7 @@ from jp.turn.usage import DetailsOf
 
 if TYPE_CHECKING:
     from jp.provider.catalogue import CachedCatalogue, Catalogue, CatalogueStore
+    from jp.provider.discovery import Proposal
     from jp.provider.key_storage import KeyRing, KeyStorage
     from jp.provider.keys import FoundKey
 
@@ -114,6 +115,21 @@ class UserKeys:
     def may_have(self, provider: str) -> bool:
         """Return whether a key has been stored for a provider."""
         return open_key_storage().may_have(provider)
+
+
+def has_stored_key(provider: str) -> bool:
+    """Return whether a usable key is stored for a provider."""
+    try:
+        return UserKeys().find(provider) is not None
+    except JpError:
+        return False
+
+
+def usable_models(settings: LlmConfig) -> tuple[Proposal, ...]:
+    """Return a model for each account that can be used: with a key, or a server that is declared and responds."""
+    from jp.provider.discovery import proposals
+
+    return proposals(settings, os.environ, has_stored_key=has_stored_key, is_declared=True)
 
 
 def open_key_storage() -> KeyStorage:

@@ -23,13 +23,15 @@ from jp.app.conversations import read_conversation
 from jp.app.estimates import known_error
 from jp.app.models import details_of, pricing
 from jp.app.options import Options
+from jp.app.prompts import INSTRUCTION_FILES, INSTRUCTIONS_TAG
 from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.large_items import LargeItem, Savings, large_items, savings_of
 from jp.compaction.planning import Planner
-from jp.config.model import AppConfig
+from jp.config.model import AppConfig, AssistantConfig
 from jp.context.breakdown import Breakdown, Bucket, Calibration, Measurement, Room, Source, break_down, ratio_of
 from jp.context.budget import Budget, ItemKind, threshold
 from jp.context.cache_hints import Volatile, find_volatile
+from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import AnyEntry, InputChange, RequestContext, ToolCallRequest, ToolCallResponse
 from jp.conversation.turns import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
 from jp.provider.base import ModelDetails
@@ -99,11 +101,20 @@ class ContextItem(msgspec.Struct, frozen=True, kw_only=True):
     source: str | None
 
 
+class InstructionFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the workspace in the system prompt, such as AGENTS.md, as it was when the conversation began."""
+
+    name: str
+    tokens: int
+    bytes: int
+
+
 class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the next request's context, in tokens, and what each compaction profile would free of it.
 
-    `id` is the conversation. `volatile` counts in the parts of the system prompt. `reasoning_withheld` is reasoning
-    that is not sent, because something before it has changed. Of messages and results it holds no word.
+    `id` is the conversation. `volatile` counts in the parts of the system prompt, of which `files` are some.
+    `reasoning_withheld` is reasoning that is not sent, because something before it has changed. Of messages and
+    results it holds no word.
 
     Args:
         window: the model's; None where it is not known, as `threshold` and `free` then are.
@@ -130,6 +141,7 @@ class ContextReport(msgspec.Struct, frozen=True, kw_only=True):
     largest: tuple[ContextItem, ...] = ()
     profiles: tuple[ProfileGain, ...] = ()
     volatile: tuple[Volatile, ...] = ()
+    files: tuple[InstructionFile, ...] = ()
     reasoning_withheld: LostReasoning = LostReasoning()
 
 
@@ -172,8 +184,16 @@ def context_report(options: Options, target: str = ".") -> ContextReport:
         report,
         id=str(read.id),
         profiles=tuple(gains),
+        files=tuple(_instruction_files(config.assistant)),
         reasoning_withheld=reasoning_withheld(read.entries, config, read.loader),
     )
+
+
+def _instruction_files(assistant: AssistantConfig) -> Iterator[InstructionFile]:
+    for section in assistant.system_prompt_sections:
+        if section.tag == INSTRUCTIONS_TAG and section.title in INSTRUCTION_FILES:
+            tokens = estimate_tokens(section.content)
+            yield InstructionFile(name=section.title, tokens=tokens, bytes=len(section.content.encode()))
 
 
 def _settings(entries: Sequence[AnyEntry], config: AppConfig, loader: Loader) -> RequestSettings:

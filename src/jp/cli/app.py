@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jp import __version__
 from jp.cli.command_line.argv import CommandMatch, Settings, extract, find, scan_options
-from jp.cli.command_line.commands import ROOT, Command, Group, walk
+from jp.cli.command_line.commands import QUERY, ROOT, Command, Group
 from jp.cli.terminal import streams
 from jp.cli.terminal.exit import flush_stdout, guard
 from jp.errors import ExitCode, JpError, UsageError
@@ -48,27 +48,6 @@ def replace_process(program: str, arguments: Sequence[str]) -> int:
         raise JpError(f"cannot run {program!r}: {error.strerror}", hint=hint) from error
 
 
-def unknown_command(word: str, path: tuple[str, ...], group: Group) -> UsageError:
-    """Return the error for `word`, which names nothing in `group`, with a suggestion."""
-    name = " ".join(path)
-    if any(character.isspace() for character in word):
-        return UsageError(f"{name} has no command {word!r}", hint="to ask something: jp query QUESTION")
-    nearest = _nearest(word, path, group)
-    suggestion = f"did you mean {nearest}? " if nearest else ""
-    return UsageError(f"{name} has no command {word!r}", hint=f"{suggestion}{name} --help lists the commands")
-
-
-def _nearest(word: str, path: tuple[str, ...], group: Group) -> str:
-    """Return the commands below the group that have exactly this name, else one of the group with a similar name."""
-    from jp.suggestions import closest_names
-
-    found = [" ".join((*path, *below)) for below, _ in walk(group) if below[-1] == word]
-    if not found:
-        names = [name for node in group.commands for name in (node.name, *node.aliases)]
-        found = [" ".join((*path, name)) for name in closest_names(word, names)]
-    return " or ".join(f"'{command}'" for command in found)
-
-
 def run(words: Sequence[str], root: Group = ROOT) -> int:
     """Run jp with the command line `words`, without the program's name; its exit code. Raises nothing."""
     streams.prepare()
@@ -101,15 +80,27 @@ def _run_command(found: CommandMatch, command: Command) -> int:
     if _asks("--help", settings):
         return _print(loaded.page().render())
     options = read_options(settings, stdout_is_terminal=os.isatty(1))
-    return guard(
-        lambda: loaded.invoke(arguments, options), as_json=options.format == "json", verbosity=options.verbosity
-    )
+
+    def invoke() -> int:
+        try:
+            return loaded.invoke(arguments, options)
+        except UsageError as error:
+            if command.name == QUERY:
+                from jp.cli.command_line.advice import explain
+                from jp.cli.command_line.argv import option_values
+
+                explain(error, option_values(rest, loaded.options()))
+            raise
+
+    return guard(invoke, as_json=options.format == "json", verbosity=options.verbosity)
 
 
 def _run_external(found: CommandMatch, name: str, words: Sequence[str], group: Group) -> int:
     """Become `jp-NAME`, which gets the other words, or say that there is no such command."""
     program = find_executable(name, os.environ.get("PATH", os.defpath)) if len(found.path) == 1 else None
     if program is None:
+        from jp.cli.command_line.advice import unknown_command
+
         raise unknown_command(name, found.path, group)
     before = words[: len(words) - len(found.rest) - 1]
     return replace_process(program, [*before, *found.rest])

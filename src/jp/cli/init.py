@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -185,46 +186,38 @@ def _next_steps(config: Path, missing: list[str], model: str | None, found: tupl
 
 def _missing_key(model: str, settings: LlmConfig) -> list[str]:
     """Return the remaining steps for the model's key."""
+    from jp.app.models import has_stored_key
     from jp.provider.registry import key_variables, parse_model_id, vendor_in
 
     provider = parse_model_id(model, settings).provider
     variables = key_variables(settings, provider)
     if not vendor_in(settings, provider).needs_key or any(os.environ.get(name, "").strip() for name in variables):
         return []
-    if _has_stored_key(provider):
+    if has_stored_key(provider):
         return []
     return [f"its key: `jp keys set {provider}`, or export {variables[0]}=…"]
 
 
-def _has_stored_key(provider: str) -> bool:
-    from jp.app.models import UserKeys
-    from jp.errors import JpError
-
-    try:
-        return UserKeys().find(provider) is not None
-    except JpError:
-        return False
-
-
 def _choose_model(options: GlobalOptions, root: Path, *, yes: bool) -> tuple[str | None, tuple[Proposal, ...]]:
     """Return the model that the person chooses, with `yes` the only one that was found; and all that were found."""
+    from functools import partial
+
+    from jp.app.models import has_stored_key
+    from jp.cli.terminal.approval import run_question
     from jp.provider.discovery import proposals
     from jp.render.tty import can_ask
 
     if not yes and not can_ask():
         return None, ()
     settings = _settings(options, root)
-    found = proposals(settings, os.environ, has_stored_key=_has_stored_key)
+    found = proposals(settings, os.environ, has_stored_key=has_stored_key)
     if yes:
         return (found[0].model if len(found) == 1 else None), found
-    return _ask_for_model(found, settings), found
+    return run_question(partial(ask_for_model, found, settings)), found
 
 
-def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | None:
+async def ask_for_model(found: Sequence[Proposal], settings: LlmConfig) -> str | None:
     """Return the model that the person enters, by its name or its number; None if it is not a model."""
-    from functools import partial
-
-    from jp.cli.terminal.approval import run_question
     from jp.errors import ConfigurationError
     from jp.provider.registry import parse_model_id, vendors
     from jp.render.prompts import ask_line
@@ -241,7 +234,7 @@ def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | No
     said = f"Which model is to answer? {advice}"
     question = "Model:" if suggested else "Model (Enter to set one later):"
     while True:
-        answer = run_question(partial(ask_line, f"{said}\n{question}", default=suggested))
+        answer = await ask_line(f"{said}\n{question}", default=suggested)
         if answer is None or not answer.strip():
             return None
         chosen = numbered[answer.strip()].model if answer.strip() in numbered else answer.strip()

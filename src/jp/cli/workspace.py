@@ -26,14 +26,16 @@ def show(options: GlobalOptions) -> None:
         jp workspace show
     """
     from jp.app.options import open_workspace
-    from jp.app.settings import as_value, read_sources
+    from jp.app.prompts import declared_texts
+    from jp.app.settings import accepted_of, as_value, read_sources
     from jp.cli.output import print_result
     from jp.render.tables import Facts
 
     workspace = open_workspace(options)
     sources = read_sources(options, workspace)
-    values = sources.needing_trust()
-    trusted = not sources.resolve().ignored
+    texts, accepted = declared_texts(workspace), accepted_of(workspace)
+    values = (*sources.needing_trust(), *texts)
+    trusted = not sources.resolve().ignored and all(text.marks <= accepted for text in texts)
     count = len(workspace.conversations())
     rows = [
         ("root", str(workspace.root or "none: this is your own workspace")),
@@ -62,7 +64,7 @@ def trust(
         str | None, typer.Option("-i", "--id", metavar="TARGET", help="Include what this conversation declares.")
     ] = None,
 ) -> ExitCode | None:
-    """Accept what the files of this workspace declare: tools that run without asking, servers, keys.
+    """Accept what the files of this workspace declare: tools that run without asking, servers, keys, prompts.
 
     A cloned repository can contain such files. Values that make your own settings stricter apply at once; values that
     loosen them are ignored until you accept them. This command shows exactly these values and asks. A later change has
@@ -79,6 +81,7 @@ def trust(
     from msgspec.structs import replace
 
     from jp.app.options import open_workspace
+    from jp.app.prompts import declared_texts
     from jp.app.settings import accept, as_value, read_sources
     from jp.cli.output import print_result
     from jp.errors import UsageError
@@ -95,7 +98,7 @@ def trust(
     if workspace.root is None and target is None:
         raise UsageError("there is no workspace here, so nothing to trust", hint="`jp init` makes one")
     info, layers = _conversation(options, target, workspace)
-    values = read_sources(options, workspace).needing_trust(layers)
+    values = (*read_sources(options, workspace).needing_trust(layers), *declared_texts(workspace))
     shown = "\n".join(escape_line(worded(item.text)) for item in values)
     if values and not yes and not _confirm("This workspace declares what is shown above. Trust it?", shown):
         options.notice("nothing was trusted")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
@@ -149,7 +151,8 @@ class ModelConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The model that answers."""
 
     id: Annotated[str | None, ModelChoice()] = None
-    """`provider/name`, or an alias from `providers.llm.aliases`. There is no default: jp never chooses a model."""
+    """`provider/name`, or an alias from `providers.llm.aliases`. Unset, a query uses the model of the
+    only account that can be used."""
     parameters: ParametersConfig = ParametersConfig()
 
 
@@ -214,6 +217,8 @@ class AssistantConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=
     """Further parts of the system prompt."""
     instructions: Harmless[tuple[Instruction, ...]] = ()
     """Lists of rules, after the system prompt."""
+    agents_md: Harmless[bool] = True
+    """Add AGENTS.md and CLAUDE.md of a trusted workspace to the system prompt of a new conversation."""
     tool_choice: Annotated[str, Ordered(order=("none", "auto"), lasting=True)] = "auto"
     """The use of tools: `auto`, `none`, `required`, or the name of the one that must be called."""
     model: ModelConfig = ModelConfig()
@@ -380,16 +385,35 @@ class FileConfig(AppConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Files that this one extends: paths or patterns, or tables with `path` and `strategy`."""
 
 
+class ShippedAliases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The aliases that come with jp: `aliases.json`, last compared with the vendors' lists on the day `checked`."""
+
+    checked: str
+    aliases: dict[str, str]
+
+
+@cache
+def shipped_aliases() -> Mapping[str, str]:
+    """Return the aliases that come with jp. They count where the configuration has no alias of the same name."""
+    content = Path(__file__).with_name("aliases.json").read_bytes()
+    return msgspec.json.decode(content, type=ShippedAliases).aliases
+
+
+def all_aliases(settings: LlmConfig) -> dict[str, str]:
+    """Return the aliases of the configuration, and those that come with jp."""
+    return {**shipped_aliases(), **settings.aliases}
+
+
 def resolve_alias(name: str, aliases: Mapping[str, str]) -> str:
     """Return the model that `name` is an alias for; a name that is no alias is returned as it is.
 
-    An alias is a short name: `provider/name` is never one.
+    An alias is a short name: `provider/name` is never one. One of `aliases` hides the alias that comes with jp.
 
     Raises:
         ConfigurationError: the aliases lead in a circle.
     """
     chain = [name]
-    while "/" not in name and (name := aliases.get(name, "")) != "":
+    while "/" not in name and (name := aliases.get(name) or shipped_aliases().get(name, "")) != "":
         if name in chain:
             msg = f"the alias {chain[0]!r} leads in a circle: {' → '.join([*chain, name])}"
             raise ConfigurationError(msg, hint="Point one of them at a model, as `provider/name`.")

@@ -39,7 +39,7 @@ from jp.config.layers import (
     origins_of,
     resolve,
 )
-from jp.config.model import JsonObject, resolve_alias
+from jp.config.model import JsonObject, resolve_alias, shipped_aliases
 from jp.config.schema import APP, Field, Free, KeyPath, Names, Table, key_text
 from jp.config.tool_restriction import TOOLS, Note, default_of, direction_of, restricted_tools
 from jp.errors import ConfigurationError
@@ -129,10 +129,14 @@ class Restriction:
                 return isinstance(direction, Neutral | ModelChoice)
 
     def _new_names(self, path: KeyPath, full: Mapping[str, Any], own: Mapping[str, Any]) -> JsonObject:
+        refused: set[str] = set()
         for name in dict.fromkeys((*full, *own)):
             if name in own and full.get(name) != own[name]:
                 self._note((*path, name), full.get(name), own=True)
-        return {**full, **own}
+            elif name not in own and _leads_elsewhere(name, full):
+                self._note((*path, name), full[name], own=True)
+                refused.add(name)
+        return {**{name: value for name, value in full.items() if name not in refused}, **own}
 
     def _inside(self, path: KeyPath, full: Any, own: Any) -> Any:
         users = () if own is msgspec.UNSET else own
@@ -166,6 +170,12 @@ def is_in_workspace(path: str, root: str) -> bool:
     """Return whether a configured path lies in the workspace, judged by its text."""
     whole = posixpath.normpath(posixpath.join(root, path))
     return not path.startswith("~") and posixpath.commonpath((root, whole)) == posixpath.normpath(root)
+
+
+def _leads_elsewhere(name: str, aliases: Mapping[str, str]) -> bool:
+    """Return whether an alias that comes with jp is given to a model of another provider."""
+    shipped = shipped_aliases().get(name)
+    return shipped is not None and _provider(name, aliases) != _provider(shipped, {})
 
 
 def _provider(model: str, aliases: Mapping[str, str]) -> str | None:
@@ -300,6 +310,11 @@ def mark_of_change(change: JsonObject) -> str:
 def mark_of_attachment(text: str) -> str:
     """Return the hash of an attachment that the user has typed, which may lie anywhere."""
     return _hash("attachment", text)
+
+
+def mark_of_text(name: str, text: str) -> str:
+    """Return the hash of a text for the model that a file of the workspace holds."""
+    return _hash("text", name, text)
 
 
 def load_paths(layers: Sequence[Layer], root: str) -> list[str]:

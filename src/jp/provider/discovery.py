@@ -303,13 +303,14 @@ def running_servers(
     environ: Mapping[str, str],
     *,
     configured: Mapping[str, str] | None = None,
+    declared: Mapping[str, str] | None = None,
     patience_secs: float = PATIENCE_SECS,
 ) -> tuple[RunningServer, ...]:
     """Return the servers that respond within `patience_secs`, all requested at once.
 
-    `configured` are the base URLs of those that are not at their default URL.
+    `configured` are the base URLs of those that are not at their default URL, `declared` those of the user's own.
     """
-    if not servers:
+    if not servers and not declared:
         return ()
 
     from threading import Thread
@@ -322,7 +323,10 @@ def running_servers(
         if models is not None:
             found[provider] = RunningServer(provider=provider, address=address, models=tuple(models))
 
-    addresses = {provider: address_of(server, environ) for provider, server in servers.items()} | {**(configured or {})}
+    addresses = {provider: address_of(server, environ) for provider, server in servers.items()} | {
+        **(configured or {}),
+        **(declared or {}),
+    }
     # A DNS lookup has no timeout: threads that still run when time is up are abandoned.
     threads = [Thread(target=ask, args=each, daemon=True) for each in addresses.items()]
     deadline = monotonic() + patience_secs
@@ -331,7 +335,7 @@ def running_servers(
     for thread in threads:
         thread.join(max(0.0, deadline - monotonic()))
     answered = dict(found)
-    return tuple(answered[provider] for provider in servers if provider in answered)
+    return tuple(answered[provider] for provider in addresses if provider in answered)
 
 
 def _models_at(address: str, timeout: float) -> Sequence[str] | None:
@@ -340,9 +344,9 @@ def _models_at(address: str, timeout: float) -> Sequence[str] | None:
     from urllib.parse import urlsplit
 
     connection = _connection(address, timeout)
-    path = urlsplit(address).path.rstrip("/").removesuffix("/v1")
+    path = urlsplit(address).path.rstrip("/")
     try:
-        connection.request("GET", f"{path}/v1/models", headers={"accept": "application/json"})
+        connection.request("GET", joined(path, "/v1/models"), headers={"accept": "application/json"})
         response = connection.getresponse()
         body = response.read(_LARGEST_LIST)
         if response.status != _OK:
@@ -375,24 +379,37 @@ def proposals(
     *,
     has_stored_key: Callable[[str], bool],
     known: Sequence[Vendor] | None = None,
+    is_declared: bool = False,
 ) -> tuple[Proposal, ...]:
     """Return one model for each usable provider, in the order of `known`, by default all.
 
-    `has_stored_key` is called only if the environment has no key. Servers get a third of a second, all at once.
+    `has_stored_key` is called only if the environment has no key. Servers get a third of a second, all at once. With
+    `is_declared`, only servers that the configuration names are asked, also those with a name of the user's own.
     """
     known = vendors() if known is None else known
     servers = {vendor.id: vendor.server for vendor in known if vendor.server is not None}
     addresses = _configured(settings, servers)
-    running = {server.provider: server for server in running_servers(servers, environ, configured=addresses)}
-    found: list[Proposal] = []
-    for vendor in known:
-        found += _by_key(vendor, settings, environ, has_stored_key)
-        server = running.get(vendor.id)
-        models = () if server is None else _chat_models(server.models)
-        if server is not None and models:
-            model = f"{vendor.id}/{models[0]}"
-            found.append(Proposal(model=model, because=f"a server responds at {server.address}"))
-    return tuple(found)
+    own: dict[str, str] = {}
+    if is_declared:
+        servers = {provider: server for provider, server in servers.items() if provider in addresses}
+        own = _declared(settings)
+    running = running_servers(servers, environ, configured=addresses, declared=own)
+    found = [proposal for vendor in known for proposal in _by_key(vendor, settings, environ, has_stored_key)]
+    for server in running:
+        if models := _chat_models(server.models):
+            because = f"a server responds at {server.address}"
+            found.append(Proposal(model=f"{server.provider}/{models[0]}", because=because))
+    order = [*(vendor.id for vendor in known), *own]
+    return tuple(sorted(found, key=lambda proposal: order.index(proposal.model.partition("/")[0])))
+
+
+def _declared(settings: LlmConfig) -> dict[str, str]:
+    """Return the URLs of servers with a name of the user's own that need no key."""
+    return {
+        name: server.base_url
+        for name, server in settings.servers.items()
+        if server.base_url and server.api_key_env is None and name not in {vendor.id for vendor in vendors()}
+    }
 
 
 def _configured(settings: LlmConfig, servers: Collection[str]) -> dict[str, str]:

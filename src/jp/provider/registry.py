@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from jp.config.entries import CloudAccount, ModelFactsConfig
-from jp.config.model import AppConfig, LlmConfig, RequestConfig, resolve_alias
+from jp.config.model import AppConfig, LlmConfig, RequestConfig, resolve_alias, shipped_aliases
 from jp.errors import ConfigurationError
 from jp.provider.base import Provider
 from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, hint_for_required, missing_key
@@ -144,7 +144,7 @@ def _quoted(names: tuple[str, ...]) -> str:
 
 def _unknown_alias(text: str, aliases: Mapping[str, str]) -> ConfigurationError:
     full = {name: f"{provider}/{name}" for provider in PROVIDERS for name in known_names(provider)}
-    near = closest_names(text, (*aliases, *full), most=3)
+    near = closest_names(text, (*aliases, *shipped_aliases(), *full), most=3)
     meant = _quoted(tuple(full.get(name, name) for name in near))
     hint = f"did you mean {meant}?" if meant else _HINT
     return ConfigurationError(f"{text!r} is neither a model nor an alias", hint=hint)

@@ -41,6 +41,9 @@ def split(*words: str) -> tuple[Settings, list[str]]:
         (["c", "ls", "-x"], ("jp", "conversation", "ls"), ("-x",)),
         (["-q", "c", "-Fjson", "ls"], ("jp", "conversation", "ls"), ()),
         (["q", "--", "-n"], ("jp", "query"), ("--", "-n")),
+        (["why is it?", "-n"], ("jp", "query"), ("why is it?", "-n")),
+        (["why\nis it?"], ("jp", "query"), ("why\nis it?",)),
+        (["-q", "--", "c", "ls"], ("jp", "query"), ("--", "c", "ls")),
     ],
 )
 def test_words_lead_down_the_tree(words: list[str], path: tuple[str, ...], rest: tuple[str, ...]) -> None:
@@ -64,8 +67,10 @@ def test_global_options_may_stand_before_each_name() -> None:
 
 def test_a_word_that_names_nothing_is_reported_with_what_follows_it() -> None:
     found = find(["c", "lss", "-a", "b"], ROOT)
+    words = find(["c", "what is it?"], ROOT)
 
     assert (found.path, found.unknown, found.rest) == (("jp", "conversation"), "lss", ("-a", "b"))
+    assert (words.path, words.unknown, words.rest) == (("jp", "conversation"), "what is it?", ())
 
 
 def test_a_lone_dash_is_no_option() -> None:
@@ -81,7 +86,7 @@ def test_a_lone_dash_is_no_option() -> None:
             ["--formt", "json", "query"],
             "did you mean '--format'? options of a command come after its name; see jp --help",
         ),
-        (["--", "query"], "jp --help lists the commands"),
+        (["c", "--", "ls"], "jp conversation --help lists the commands"),
     ],
 )
 def test_what_cannot_stand_before_a_command_is_an_error(words: list[str], hint: str) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jp.cli.app import find_executable, replace_process, unknown_command
+from jp.cli.app import find_executable, replace_process
+from jp.cli.command_line.advice import unknown_command
 from jp.cli.command_line.commands import ROOT, Group
 from jp.errors import ExitCode, JpError
 
@@ -69,7 +70,12 @@ CONVERSATION = ROOT.get("c")
             "did you mean 'jp attachment print' or 'jp conversation print'? jp --help lists the commands",
         ),
         ("xyzzy", ("jp",), "jp has no command 'xyzzy'", "jp --help lists the commands"),
-        ("why is it?", ("jp",), "jp has no command 'why is it?'", "to ask something: jp query QUESTION"),
+        (
+            "why is it?",
+            ("jp", "conversation"),
+            "jp conversation has no command 'why is it?'",
+            'to ask something: jp "QUESTION"',
+        ),
         ("\x1b", ("jp",), "jp has no command '\\x1b'", "jp --help lists the commands"),
         (
             "pth",

@@ -4,7 +4,14 @@ import pytest
 
 from jp.config.assignment import read_partial
 from jp.config.layers import Layer, Origin, resolve
-from jp.config.model import AppConfig, resolve_alias, with_model_resolved
+from jp.config.model import (
+    AppConfig,
+    LlmConfig,
+    all_aliases,
+    resolve_alias,
+    shipped_aliases,
+    with_model_resolved,
+)
 from jp.errors import ConfigurationError
 
 ALIASES = {"fast": "haiku", "haiku": "anthropic/claude-haiku", "a": "b", "b": "a", "self": "self"}
@@ -21,6 +28,15 @@ ALIASES = {"fast": "haiku", "haiku": "anthropic/claude-haiku", "a": "b", "b": "a
 )
 def test_an_alias_stands_for_what_it_leads_to(name: str, model: str) -> None:
     assert resolve_alias(name, ALIASES) == model
+
+
+def test_an_alias_that_comes_with_jp_counts_where_there_is_none_of_that_name() -> None:
+    settings = LlmConfig(aliases={"opus": "a/b", "best": "sonnet"})
+
+    assert resolve_alias("sonnet", {}) == shipped_aliases()["sonnet"]
+    assert resolve_alias("best", settings.aliases) == shipped_aliases()["sonnet"]
+    assert resolve_alias("opus", settings.aliases) == "a/b"
+    assert all_aliases(settings) == {**shipped_aliases(), "opus": "a/b", "best": "sonnet"}
 
 
 @pytest.mark.parametrize(("name", "circle"), [("a", "a → b → a"), ("self", "self → self")])

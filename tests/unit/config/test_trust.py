@@ -13,6 +13,7 @@ from jp.config.trust import (
     load_paths,
     mark_of_attachment,
     mark_of_change,
+    mark_of_text,
     resolve_trusted,
     without_lapsing,
 )
@@ -259,6 +260,7 @@ def test_the_error_names_the_values_and_the_way_out() -> None:
     assert remedies_of(of_conversation.hint) == (TrustWorkspace(conversation="x"),)
     assert mark_of_change({"a": 1}) != mark_of_change({"a": True})
     assert mark_of_attachment("a") != mark_of_change({})
+    assert len({mark_of_text("a", "b"), mark_of_text("b", "b"), mark_of_text("a", "c"), mark_of_change({})}) == 4
 
 
 def test_a_model_of_the_same_provider_may_be_chosen_by_whatever_alias() -> None:
@@ -268,6 +270,18 @@ def test_a_model_of_the_same_provider_may_be_chosen_by_whatever_alias() -> None:
 
     assert trusting(mine, foreign(theirs)).config.assistant.model.id == "q"
     assert trusting(mine, foreign(circle)).config.assistant.model.id == "a/b"
+
+
+def test_an_alias_that_comes_with_jp_stays_with_its_provider() -> None:
+    aliases = {"opus": "a/b", "haiku": "anthropic/claude-haiku-4-5", "q": "a/c"}
+    theirs = foreign({"providers": {"llm": {"aliases": aliases}}})
+    mine = own({"providers": {"llm": {"aliases": {"opus": "a/b"}}}})
+
+    resolved = trusting(theirs)
+
+    assert resolved.config.providers.llm.aliases == {"haiku": "anthropic/claude-haiku-4-5", "q": "a/c"}
+    assert ignored(theirs) == [("providers.llm.aliases.opus", "a/b")]
+    assert ignored(mine, theirs) == []
 
 
 def test_a_server_of_the_users_own_is_not_taken_out() -> None:

@@ -42,7 +42,8 @@ def test_a_model_is_a_provider_and_a_name_or_an_alias(text: str, model: str) -> 
     [
         ("a", "the alias 'a' leads in a circle: a → b → a", "provider/name"),
         ("lost", "'nowhere' is neither a model nor an alias", "provider/name"),
-        ("fasr", "'fasr' is neither a model nor an alias", "did you mean 'fast'?"),
+        ("fasr", "'fasr' is neither a model nor an alias", "did you mean 'fast' or"),
+        ("sonet", "'sonet' is neither a model nor an alias", "did you mean 'sonnet'"),
         ("claude-opus-5-5", "'claude-opus-5-5' is neither", "did you mean 'anthropic/claude-opus-5-5'"),
         ("", "'' is neither a model nor an alias", "provider/name"),
         ("anthropic/", "'anthropic/' is not a model", "provider/name"),

@@ -60,6 +60,7 @@ class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     replay: bool = False
     quote: bool = False
     template: bool = False
+    prompt: str | None = None
     schema: str | None = None
     extract: bool = False
     dry_run: bool = False
@@ -109,6 +110,11 @@ def check(arguments: QueryArguments) -> None:
         if is_given and arguments.new:
             message = phrase(option, " and ", Option.NEW, " exclude each other")
             raise UsageError(message, hint=phrase(option, " needs what was said before"))
+    if arguments.prompt is not None and arguments.replay:
+        raise UsageError(
+            phrase(Option.PROMPT, " and ", Option.REPLAY, " exclude each other"),
+            hint=phrase(Option.REPLAY, " sends the last request again"),
+        )
     if arguments.exact and not arguments.dry_run:
         counted = Ask((UseOption(Option.DRY_RUN), UseOption(Option.EXACT)), is_open=True)
         message = phrase(Option.EXACT, " is for ", Option.DRY_RUN)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
     from jp.app.drafts import Editor, OpenedDraft
+    from jp.app.prompts import SavedText
     from jp.app.query.question import DraftKeeper
     from jp.config.model import JsonObject
     from jp.workspace.listing import ConversationInfo
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 MOST_CHARS = 10 * 1024 * 1024
 _SHOWN_CHARS = 60
 _FILE = "<template>"
+_INPUT = "input"
+"""The name of the query's words in a saved prompt."""
 
 
 class TemplateError(UsageError):
@@ -54,8 +57,10 @@ class _Fault(msgspec.Struct, frozen=True):
     is_missing: bool = False
 
 
-async def render(text: str, values: JsonObject, parts: Sequence[Part] = ()) -> str:
+async def render(text: str, values: JsonObject, parts: Sequence[Part] = (), *, hint: str = "") -> str:
     """Return `text` with its expressions replaced. A name that `values` lacks is an error, and so is every file.
+
+    `hint` is that of an error in the template itself.
 
     Raises:
         TemplateError: it cannot be rendered; the message says in which line of `text`, or of the file
@@ -70,10 +75,50 @@ async def render(text: str, values: JsonObject, parts: Sequence[Part] = ()) -> s
         found = _Outcome(fault=_Fault(None, str(error)))
     if found.fault is None:
         return found.text
-    raise _failed(found.fault, text, parts, hint=_missing(found.fault.reason, values) if found.fault.is_missing else "")
+    hint = _missing(found.fault.reason, values) if found.fault.is_missing else hint
+    raise _failed(found.fault, text, parts, hint=hint)
+
+
+async def render_prompt(prompt: SavedText, words: str, values: JsonObject) -> str:
+    """Return the text of a saved prompt around the words of a query, which follow it if it has no `input`.
+
+    Raises:
+        TemplateError: it cannot be rendered, or has `input` and there are no words.
+    """
+    parts = (Part(1, str(prompt.path)),)
+    given = {**values, _INPUT: words} if words.strip() else {name: values[name] for name in values if name != _INPUT}
+    text = prompt.text.removesuffix("\n")
+    rendered = await render(text, given, parts, hint="change it in the file of the prompt")
+    if not words.strip() or _INPUT in _names_in(text):
+        return rendered
+    return f"{rendered}\n\n{words}"
+
+
+def check_template(text: str, name: str) -> None:
+    """Refuse a saved prompt that is no template.
+
+    Raises:
+        TemplateError: it is none.
+    """
+    import jinja2
+
+    try:
+        _environment().parse(text)
+    except jinja2.TemplateSyntaxError as error:
+        fault = _Fault(error.lineno, error.message or "it cannot be read")
+        hint = "{% raw %} … {% endraw %} keeps a part of it as it is"
+        raise _failed(fault, text, (Part(1, name),), hint=hint) from None
+
+
+def _names_in(text: str) -> set[str]:
+    from jinja2 import meta
+
+    return meta.find_undeclared_variables(_environment().parse(text))
 
 
 def _missing(reason: str, values: JsonObject) -> str:
+    if reason.startswith(f"'{_INPUT}'"):
+        return "this prompt needs a query: type one, or pipe it in"
     known = ", ".join(sorted(values)) or "none"
     undefined = re.match(r"'(\w+)' is undefined", reason)
     name = "NAME" if undefined is None else undefined[1]
@@ -249,9 +294,20 @@ class Composer:
             keeper, text = await self._edited(parts, given, stack)
         if arguments.template:
             text = await self._rendered(text, () if given.opens_editor else given.parts)
-        if keeper is None and self._is_blank(text) and not (given.piped.strip() or arguments.replay):
+        piped = given.piped
+        if arguments.prompt is not None:
+            text, piped = await self._prompted(arguments.prompt, text, piped), ""
+        if keeper is None and self._is_blank(text) and not (piped.strip() or arguments.replay):
             raise nothing_asked()
-        return ComposedQuery(text, given.piped, replays=arguments.replay, replayed=replayed, keeper=keeper)
+        return ComposedQuery(text, piped, replays=arguments.replay, replayed=replayed, keeper=keeper)
+
+    async def _prompted(self, name: str, text: str, piped: str) -> str:
+        """Return the words within the saved prompt `name`."""
+        from jp.app.prompts import find_prompt
+
+        prompt = find_prompt(self._context.workspace, name)
+        words = "\n\n".join(part for part in (text, piped) if part.strip())
+        return await render_prompt(prompt, words, self._config.template.values)
 
     async def _edited(self, parts: Sequence[str], given: QueryInput, stack: AsyncExitStack) -> tuple[DraftKeeper, str]:
         from jp.app.drafts import NotAskedError, drafts_directory, edit, open_draft

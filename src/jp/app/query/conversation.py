@@ -21,12 +21,12 @@ from jp.app.options import (
 )
 from jp.app.query.arguments import FOR_ONE_TURN, QueryArguments
 from jp.app.query.screen import Screen
-from jp.app.settings import Sources, accept_own, layers_of, read_sources, require_trust, trust_store
-from jp.config.layers import Layer, Resolved
+from jp.app.settings import Sources, accept_own, layers_from, layers_of, read_sources, require_trust, trust_store
+from jp.config.layers import Change, Layer, MapChange, Put, Resolved
 from jp.config.sources import delta, frozen
 from jp.conversation.entries import AnyEntry, ChatRequest, ConfigDelta, JsonObject
-from jp.errors import StorageError, UsageError
-from jp.remedies import ChangeConversation, Option, phrase
+from jp.errors import ConfigurationError, StorageError, UsageError
+from jp.remedies import ChangeConversation, CreateWorkspace, Option, SetSettings, phrase
 from jp.turn.request import Loader
 
 if TYPE_CHECKING:
@@ -137,6 +137,78 @@ async def choose_conversation(context: QueryContext) -> ConversationInfo | None:
     if found is not None and arguments.fork is None:
         _check_continuable(found, arguments)
     return found
+
+
+def workspace_files(context: QueryContext) -> list[Layer]:
+    """Return layers with the instructions that a new conversation takes from files of the workspace."""
+    root = context.workspace.root
+    # Nothing is imported where there is no such file.
+    if root is None or not any(os.path.lexists(root / name) for name in ("AGENTS.md", "CLAUDE.md")):
+        return []
+    if not context.sources.resolve().config.assistant.agents_md:
+        return []
+    from jp.app.prompts import instruction_layers
+
+    return instruction_layers(context.options, context.workspace)
+
+
+async def with_model(context: QueryContext, chosen: ConversationInfo | None) -> QueryContext:
+    """Return the context with a model: where none is set, that of the only account that can be used.
+
+    A person at a terminal chooses among several.
+
+    Raises:
+        ConfigurationError: there are several, and nobody chose.
+    """
+    if context.arguments.model is not None or _has_model(context, chosen):
+        return context
+    from anyio.to_thread import run_sync
+
+    from jp.app.models import usable_models
+
+    settings = context.sources.resolve().config.providers.llm
+    found = await run_sync(usable_models, settings, abandon_on_cancel=True)
+    if not found:
+        return context
+    model = found[0].model if len(found) == 1 else await context.screen.choose_model(found, settings)
+    if model is None:
+        usable = ", ".join(f"{proposal.model} ({proposal.because})" for proposal in found)
+        raise ConfigurationError(
+            f"no model is set, and several can be used: {usable}",
+            hint=phrase("name one with ", Option.MODEL, ", or set it: `", _kept_as(found[0].model), "`"),
+        )
+    keep = phrase("`", _kept_as(model), "` keeps it")
+    if len(found) == 1:
+        used = f"no model is set; using {model}, because {found[0].because}; "
+        keep = phrase(used, keep, ", `", CreateWorkspace(), "` chooses another")
+    context.options.notice(keep)
+    return msgspec.structs.replace(context, arguments=msgspec.structs.replace(context.arguments, model=model))
+
+
+def _kept_as(model: str) -> SetSettings:
+    return SetSettings((f"assistant.model.id={model}",), scope="user")
+
+
+def _has_model(context: QueryContext, chosen: ConversationInfo | None) -> bool:
+    """Return whether anything sets a model. The conversation is only read if no file and no variable does."""
+    sources, workspace = context.sources, context.workspace
+    if any(_sets_model(layer.change) for layer in (*sources.lower, *sources.cfg)):
+        return True
+    if chosen is None:
+        return False
+    base = layers_from(workspace.base_config(chosen), (), foreign=False)
+    return any(_sets_model(layer.change) for layer in base) or any(
+        _sets_model(layer.change) for layer in layers_of(workspace, chosen, workspace.read(chosen).entries)
+    )
+
+
+def _sets_model(change: Change) -> bool:
+    for name in ("assistant", "model", "id"):
+        below = change.entries.get(name) if isinstance(change, MapChange) else change
+        if below is None:
+            return False
+        change = below
+    return isinstance(change, Put)
 
 
 async def _continued(context: QueryContext) -> ConversationInfo | None:

@@ -342,17 +342,21 @@ async def read_question(options: Options, arguments: QueryArguments) -> QueryInp
     given = QueryInput(typed=typed.text, parts=typed.parts, piped="" if piped is None else piped.text)
     if _wants_editor(arguments, given):
         return msgspec.structs.replace(given, opens_editor=True)
-    if given.is_empty and not arguments.replay:
+    if given.is_empty and not arguments.replay and arguments.prompt is None:
         raise nothing_asked(
             more=phrase("; `", Option.REPLAY, "` asks the last request again") if arguments.no_edit else ""
         )
     return given
 
 
-def nothing_asked(*, more: str = "") -> UsageError:
+class NoQueryError(UsageError):
+    """A query has no text."""
+
+
+def nothing_asked(*, more: str = "") -> NoQueryError:
     """Return the error for a query without text; `more` is another way to give one."""
     example = Ask(words="why does this fail?")
-    return UsageError("there is no query", hint=phrase("type one, as in `", example, "`, or pipe it in", more))
+    return NoQueryError("there is no query", hint=phrase("type one, as in `", example, "`, or pipe it in", more))
 
 
 def _has_person() -> bool:
@@ -364,7 +368,8 @@ def _wants_editor(arguments: QueryArguments, given: QueryInput) -> bool:
     if arguments.no_edit:
         return False
     asked = Option.EDIT if arguments.edit else Option.QUOTE if arguments.quote else None
-    if not asked and (not given.is_empty or arguments.replay or "-" in arguments.words or not _has_person()):
+    has_text = not given.is_empty or arguments.replay or arguments.prompt is not None
+    if not asked and (has_text or "-" in arguments.words or not _has_person()):
         return False
 
     from jp.app.drafts import has_terminal

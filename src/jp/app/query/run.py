@@ -24,6 +24,8 @@ from jp.app.query.conversation import (
     open_context,
     open_conversation,
     resolve_settings,
+    with_model,
+    workspace_files,
 )
 from jp.app.query.question import ComposedQuery, QueryInput, Question, read_question
 from jp.app.query.screen import NoScreen, Screen
@@ -132,6 +134,7 @@ async def _prepared(
     given = await read_question(options, arguments)
     context = open_context(options, arguments, screen)
     chosen = await choose_conversation(context)
+    context = await with_model(context, chosen)
     composed = await compose(context, given, chosen, stack)
     held = None if chosen is None else await open_conversation(chosen, context, stack)
     schemes = AttachmentSchemes(
@@ -322,7 +325,7 @@ async def compose(
         JpError: something that the query needs is not there, or a template cannot be rendered.
     """
     arguments = context.arguments
-    if not (given.opens_editor or arguments.quote or arguments.template):
+    if not (given.opens_editor or arguments.quote or arguments.template or arguments.prompt is not None):
         return ComposedQuery(given.typed, given.piped, replays=arguments.replay)
 
     from jp.app.query.composer import Composer
@@ -337,7 +340,8 @@ def _settled(context: QueryContext, held: QueryConversation | None, schemes: Att
         ConfigurationError: a value is not accepted, or is needed and not trusted.
     """
     arguments = context.arguments
-    flags = flag_layers(arguments, [declaration.text for declaration in schemes.typed(arguments.attach)])
+    files = workspace_files(context) if held is None else []
+    flags = [*files, *flag_layers(arguments, [declaration.text for declaration in schemes.typed(arguments.attach)])]
     settings = resolve_settings(context, held, [*flags, *tool_layers(context, held, flags)])
     info = None if held is None else held.info
     for name in sorted(arguments.approve.union(filter(None, [arguments.tool_use]))):

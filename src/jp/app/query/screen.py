@@ -18,6 +18,8 @@ from jp.turn.ports import Clock, Renderer, ToolNews
 if TYPE_CHECKING:
     from anyio import Lock
 
+    from jp.config.model import LlmConfig
+    from jp.provider.discovery import Proposal
     from jp.tool.consent import Approver, Respondent
 
 
@@ -160,6 +162,10 @@ class Screen(Protocol):
         """Return who answers questions of tools; None where nobody can be asked."""
         ...
 
+    async def choose_model(self, found: Sequence[Proposal], settings: LlmConfig) -> str | None:
+        """Ask which of several models to use; None where nobody can be asked, or nothing is chosen."""
+        ...
+
     async def watch(
         self, run: Callable[[], Awaitable[TurnOutcome]], display: TurnDisplay, tools: Stoppable, dialogue: Dialogue
     ) -> TurnEnd:
@@ -241,6 +247,9 @@ class NoScreen:
         """See the port."""
 
     def respondent(self, dialogue: Dialogue) -> Respondent | None:
+        """See the port."""
+
+    async def choose_model(self, found: Sequence[Proposal], settings: LlmConfig) -> str | None:
         """See the port."""
 
     async def watch(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from jp.cli.command_line.commands import Command, Group
+from jp.cli.command_line.commands import QUERY, Command, Group
 from jp.errors import UsageError
 
 Settings = tuple[tuple[str, str], ...]
@@ -87,6 +87,8 @@ class CommandMatch:
 def find(words: Sequence[str], root: Group) -> CommandMatch:
     """Walk `words` down the tree to a command, taking the global options between them.
 
+    Where a command is expected, `--` or a word with white space in it begins a query.
+
     Raises:
         UsageError: an option of no kind, or of a command that was not named yet.
     """
@@ -95,10 +97,14 @@ def find(words: Sequence[str], root: Group) -> CommandMatch:
     path: tuple[str, ...] = (root.name,)
     while not reader.at_end:
         word = reader.next()
+        if group is root and _begins_query(word) and isinstance(query := root.get(QUERY), Command):
+            return CommandMatch(query, (*path, QUERY), settings=reader.settings, rest=(word, *reader.rest()))
         if word.startswith("-") and word != "-":
             unknown = reader.take_option(word)
             if unknown is not None:
-                raise _early_option(unknown, path)
+                from jp.cli.command_line.advice import early_option
+
+                raise early_option(unknown, path, GLOBAL_OPTIONS)
             continue
         child = group.get(word)
         if child is None:
@@ -131,8 +137,23 @@ def extract(words: Sequence[str], options: Mapping[str, Option], *, command: str
         else:
             unknown = reader.take_option(word)
             if unknown is not None:
-                raise _unknown_option(unknown, known, command)
+                from jp.cli.command_line.advice import unknown_option
+
+                raise unknown_option(unknown, known, command)
     return reader.settings, tuple(reader.arguments)
+
+
+def _begins_query(word: str) -> bool:
+    return word == "--" or (not word.startswith("-") and any(character.isspace() for character in word))
+
+
+def option_values(words: Sequence[str], options: Mapping[str, Option]) -> list[tuple[str, str]]:
+    """Return the options among valid `words` that took the next word as their value, with that word."""
+    reader = _Reader(words, {**GLOBAL_OPTIONS, **options})
+    while not reader.at_end and (word := reader.next()) != "--":
+        if word != "-" and word.startswith("-"):
+            reader.take_option(word)
+    return reader.taken
 
 
 def is_bound(word: str) -> bool:
@@ -168,6 +189,7 @@ class _Reader:
         self._options = options
         self._settings: list[tuple[str, str]] = []
         self.arguments: list[str] = []
+        self.taken: list[tuple[str, str]] = []
 
     @property
     def at_end(self) -> bool:
@@ -213,6 +235,7 @@ class _Reader:
     def _take(self, option: Option, form: str, value: str | None) -> None:
         if option.takes == "value" and value is None and not self.at_end:
             value = self.next()
+            self.taken.append((form, value))
         value = _checked(option, form, value)
         if GLOBAL_OPTIONS.get(form) is option:
             self._settings.append((option.name, value or ""))
@@ -239,7 +262,9 @@ def _checked(option: Option, form: str, value: str | None) -> str | None:
     if option.takes == "flag" and value is not None:
         raise UsageError(f"{form} takes no value, but got {value!r}", hint=f"write just {form}")
     if option.takes == "value" and value is None:
-        raise UsageError(f"{form} needs a value", hint=f"write {form} VALUE")
+        from jp.cli.command_line.advice import missing_value
+
+        raise missing_value(form)
     return value
 
 
@@ -248,29 +273,6 @@ def _detached_value(option: Option, form: str, word: str) -> UsageError:
         f"{word!r} reads as the value of {form}, which takes one only with '='",
         hint=f"write `{option.name}={word}`, or `--` before {word!r} where it is no value",
     )
-
-
-def _early_option(word: str, path: tuple[str, ...]) -> UsageError:
-    names = " ".join(path)
-    if word == "--":
-        return UsageError("a command must come before '--'", hint=f"{names} --help lists the commands")
-    return UsageError(
-        f"{names} has no option {word!r}",
-        hint=f"{_suggestion(word, GLOBAL_OPTIONS)}options of a command come after its name; see {names} --help",
-    )
-
-
-def _unknown_option(form: str, known: Mapping[str, Option], command: str) -> UsageError:
-    return UsageError(
-        f"{command} has no option {form!r}", hint=f"{_suggestion(form, known)}{command} --help lists its options"
-    )
-
-
-def _suggestion(form: str, known: Mapping[str, Option]) -> str:
-    from jp.suggestions import closest_names
-
-    near = closest_names(form, [other for other in known if other.startswith("--")])
-    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def _is_duration(word: str) -> bool:

@@ -99,17 +99,21 @@ def walk(group: Group, *, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
             yield path, child
 
 
+QUERY = "query"
+"""The command that words without a command are for."""
+
 ROOT = Group(
     "jp",
     "Ask language models from the command line.",
     (
         Command("init", "jp.cli.init:init", "Create a workspace in this directory or in PATH"),
         Command(
-            "query",
+            QUERY,
             "jp.cli.query.command:query",
             "Ask a question, in a new conversation or an existing one",
             aliases=("q",),
         ),
+        Command("chat", "jp.cli.chat:chat", "Ask one question after the other"),
         Group(
             "attachment",
             "Manage what is attached to a conversation",
@@ -172,6 +176,17 @@ ROOT = Group(
                 Command("explain", "jp.cli.config.show:explain", "Explain how a key got its value"),
                 Command("fmt", "jp.cli.config.show:fmt", "Format configuration files"),
                 Command("path", "jp.cli.config.show:path", "Print the files that are read"),
+            ),
+        ),
+        Group(
+            "prompt",
+            "Manage saved prompts",
+            (
+                Command("add", "jp.cli.prompt:add", "Save a prompt"),
+                Command("ls", "jp.cli.prompt:ls", "List the saved prompts"),
+                Command("show", "jp.cli.prompt:show", "Print a prompt"),
+                Command("edit", "jp.cli.prompt:edit", "Change a prompt in an editor"),
+                Command("rm", "jp.cli.prompt:remove", "Delete a prompt"),
             ),
         ),
         Group(

@@ -63,7 +63,7 @@ class Page:
 def root_page(root: Group) -> Page:
     """Return the page for newcomers: examples, commands, options, exit codes."""
     return Page(
-        usage=f"{root.name} [OPTIONS] COMMAND [ARGUMENTS]",
+        usage=f'{root.name} [OPTIONS] COMMAND [ARGUMENTS], or {root.name} "QUESTION"',
         text=f"{root.summary}\n\n{EXAMPLES}",
         sections=(
             ("Commands", tuple((_names(node), _summary(node)) for node in root.commands)),

@@ -94,6 +94,8 @@ def _facts(report: ContextReport) -> Iterator[tuple[str, str]]:
         yield "threshold", f"{report.threshold:,} tokens: {_distance(report.used, report.threshold)}"
     if report.free is not None:
         yield "free", f"{report.free:,} tokens"
+    for file in report.files:
+        yield "rules", f"{file.name}, about {file.tokens:,} tokens"
     withheld = report.reasoning_withheld
     if withheld.blocks:
         pieces = count_text(withheld.blocks, "piece")

@@ -165,6 +165,8 @@ def _table(found: Sequence[Models], naming: ModelNames) -> Table:
     names = [known.model.name for models in found for known in models.known]
     letters_only = [(row[0], name, *row[2:]) for row, name in zip(rows(short_count, _able_letters), names, strict=True)]
     head, short = _without_empty_aliases(letters_only)
+    if "alias" in head:  # the last column gives way, and a request depends on what a model can do
+        head, *short = ((*row[:_ALIAS], *row[_ALIAS + 1 :], row[_ALIAS]) for row in (head, *short))
     letters = ", ".join(f"{word[0]} {word}" for _, word in _ABLE)
     return replace(
         table, narrow=replace(table, head=head, rows=short, note=f"(a model is PROVIDER/NAME; {_HEAD[-1]}: {letters})")

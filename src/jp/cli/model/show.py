@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from jp.cli.options import GlobalOptions
-from jp.config.model import AppConfig, LlmConfig, resolve_alias
+from jp.config.model import AppConfig, LlmConfig, all_aliases, resolve_alias
 from jp.errors import ConfigurationError
 from jp.provider.catalogue import CAPABILITIES, LIMITS, PRICES, CachedCatalogue, ModelFacts, find_listed, model_facts
 from jp.provider.models import canonical_name, known_names
@@ -60,7 +60,7 @@ def names_of(config: AppConfig) -> ModelNames:
     """Return the names of models in a configuration."""
     aliases: dict[str, tuple[str, ...]] = {}
     settings = config.providers.llm
-    for alias in settings.aliases:
+    for alias in all_aliases(settings):
         model = _resolved(alias, settings)
         aliases[model] = (*aliases.get(model, ()), alias)
     return ModelNames(aliases=aliases, in_use=_resolved(config.assistant.model.id or "", settings))

@@ -113,6 +113,10 @@ def query(
     template: Annotated[
         bool, typer.Option("-%", "--template", help="The query is a Jinja template of `template.values`.")
     ] = False,
+    prompt: Annotated[
+        str | None,
+        typer.Option("--prompt", metavar="NAME", help="A saved prompt around the query; see `jp prompt`."),
+    ] = None,
     schema: Annotated[
         str | None,
         typer.Option(
@@ -195,6 +199,7 @@ def query(
         jp query --dry-run --exact --attach book.txt "who did it?"
         jp query --compact "go on with the lexer"
         jp query --compact=heavy "go on with the lexer"
+        git diff | jp query --prompt review
         jp query --edit
         jp query --replay "but shorter"
         jp query --fork=3 "what if we had used a queue?"
@@ -235,6 +240,7 @@ def query(
         replay=replay,
         quote=quote,
         template=template,
+        prompt=prompt,
         schema=schema,
         extract=extract,
         dry_run=dry_run,

@@ -50,15 +50,17 @@ class UnapprovedError(JpError):
     exit_code = ExitCode.TOOL_DENIED
 
 
-async def run_query(options: GlobalOptions, arguments: QueryArguments) -> int:
+async def run_query(options: GlobalOptions, arguments: QueryArguments, *, has_menu: bool = True) -> int:
     """Return the exit code of a query: that of the signal that stopped it, else 0.
+
+    Without `has_menu`, a Ctrl-C stops the turn at once and keeps what came.
 
     Raises:
         JpError: it could not be asked, failed, or came to less than a whole answer.
     """
     problem: JpError | None = None
     with interruptions(timeout_secs=arguments.deadline) as interruption:
-        async with prepare(options, arguments, TerminalScreen(options, interruption)) as prepared:
+        async with prepare(options, arguments, TerminalScreen(options, interruption, has_menu=has_menu)) as prepared:
             problem = await _run(options, prepared)
     if interruption.exit_code is None and not arguments.dry_run:
         from jp.app.conversations import tidy

@@ -29,14 +29,17 @@ if TYPE_CHECKING:
     from anyio import CancelScope
     from anyio.abc import TaskGroup
 
+    from jp.config.model import LlmConfig
+    from jp.provider.discovery import Proposal
     from jp.tool.consent import Approver, Respondent
 
 
 class TerminalScreen:
     """The standard streams of this process, and the person at its terminal, if there is one."""
 
-    def __init__(self, options: GlobalOptions, interruption: Interruption) -> None:
+    def __init__(self, options: GlobalOptions, interruption: Interruption, *, has_menu: bool = True) -> None:
         self._options = options
+        self._has_menu = has_menu
         self.interruption = interruption
         self.is_watched = os.isatty(2) and not options.quiet
 
@@ -66,6 +69,14 @@ class TerminalScreen:
 
         return TerminalRespondent(dialogue)
 
+    async def choose_model(self, found: Sequence[Proposal], settings: LlmConfig) -> str | None:
+        """See the port."""
+        if not is_attended():
+            return None
+        from jp.cli.init import ask_for_model
+
+        return await ask_for_model(found, settings)
+
     async def watch(
         self, run: Callable[[], Awaitable[TurnOutcome]], display: TurnDisplay, tools: Stoppable, dialogue: Dialogue
     ) -> TurnEnd:
@@ -76,7 +87,7 @@ class TerminalScreen:
             is_watched = self._options.format == "pretty" or os.isatty(2)
             return await (_animated(run, display) if is_watched else run())
 
-        if not (os.isatty(1) and os.isatty(2)):
+        if not (self._has_menu and os.isatty(1) and os.isatty(2)):
             return TurnEnd(outcome=await animated())
         ended = await TurnInterruption(self.interruption, dialogue, tools, ask_choice).steer(animated)
         if ended.reply is not None:

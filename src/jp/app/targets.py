@@ -134,6 +134,15 @@ Target = Active | Previous | Last | Picked | Named
 _WORDS: dict[str, Target] = {".": Active(), "prev": Previous(), "last": Last()}
 
 
+_TURN_OF = re.compile(r"(?P<target>\.|prev|last|(?:jp-c)?[0-9]+):(?P<turn>-?[0-9]+)", re.IGNORECASE)
+
+
+def split_turn(target: str) -> tuple[str, str | None]:
+    """Return the conversation and the turn of `ID:TURN`, as `jp conversation grep` prints it; no turn in another."""
+    found = _TURN_OF.fullmatch(target.strip())
+    return (target, None) if found is None else (found["target"], found["turn"])
+
+
 def parse_target(text: str) -> Target:
     """Read a target.
 

@@ -152,6 +152,7 @@ ROOT = Group(
                 Command("undo", "jp.cli.conversation.show:undo", "Undo the last turn, compaction or setting"),
                 Command("redo", "jp.cli.conversation.show:redo", "Revert the last undo"),
                 Command("print", "jp.cli.conversation.print:print_stream", "Print the messages of a conversation"),
+                Command("grep", "jp.cli.conversation.grep:grep", "Search in conversations"),
                 Command("context", "jp.cli.conversation.context:context", "Show what fills the context"),
                 Command("usage", "jp.cli.conversation.usage:usage", "Show the tokens and costs of a conversation"),
                 Command(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import asdict
 
-from jp.app.targets import TARGET_HELP
+from jp.app.targets import TARGET_HELP, split_turn
 from jp.cli.command_line.loading import is_usual_profile, optional_value
 from jp.cli.options import GlobalOptions, require_persistence
 from jp.errors import ExitCode
@@ -68,6 +68,8 @@ def fork(
     from jp.errors import UsageError
 
     require_persistence(options, "jp conversation fork")
+    target, last_turn = split_turn(target)
+    turn = f"..{last_turn}" if turn is None and last_turn is not None else turn
     if local and no_local:
         raise UsageError("--local and --no-local exclude each other", hint="remove one of them")
     request = ForkRequest(

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from jp.app.conversations import ReadConversation
-from jp.app.targets import TARGET_HELP
+from jp.app.targets import TARGET_HELP, split_turn
 from jp.cli.options import GlobalOptions
 from jp.cli.output import print_result
 from jp.compaction.fact_lines import StatusLineFormatter
@@ -151,6 +151,7 @@ def print_stream(
     Examples:
         jp conversation print
         jp conversation print last --turn -1
+        jp conversation print jp-c17800836875:3
         jp conversation print --format json | jq -r '.message // empty'
         jp conversation print --compacted
         jp conversation print --as-sent -1 | jq .messages
@@ -159,6 +160,8 @@ def print_stream(
     from jp.cli.output import write_stdout
     from jp.cli.terminal.pager import write_paged
 
+    target, of_target = split_turn(target)
+    turn = turn or of_target
     read = read_conversation(options, target, lenient=True)
     if as_sent is not None:
         _refuse_both(compacted=compacted)

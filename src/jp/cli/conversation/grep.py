@@ -1,0 +1,166 @@
+"""`jp conversation grep`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jp.cli.options import GlobalOptions
+from jp.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jp.app.grep import FoundLine, GrepMatch, Kind
+
+_DELAY_SECS = 1.0
+_INTERVAL_SECS = 0.25
+
+
+def grep(
+    options: GlobalOptions,
+    *,
+    pattern: Annotated[list[str], typer.Argument(metavar="PATTERN", help="Words, or a regular expression.")],
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option("--in", metavar="KIND,…", help="Only in user, assistant, tool or attachment; repeatable."),
+    ] = None,
+    labels: Annotated[
+        list[str] | None, typer.Option("--label", metavar="K=V", help="Only conversations with this label; repeatable.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="WHEN", help="Only those used since: 2d, 3h or 2026-01-31.")
+    ] = None,
+    around: Annotated[
+        int, typer.Option("-C", "--context", metavar="N", min=0, help="N lines before and after each match.")
+    ] = 0,
+    everywhere: Annotated[bool, typer.Option("--all", help="Search all known workspaces.")] = False,
+    regex: Annotated[bool, typer.Option("--regex", help="PATTERN is a regular expression.")] = False,
+    words: Annotated[bool, typer.Option("--words", help="PATTERN is words.")] = False,
+    ignore_case: Annotated[
+        bool, typer.Option("--ignore-case", help="Match an expression in any case; words always do.")
+    ] = False,
+) -> ExitCode | None:
+    """Search what was said, called, returned and attached, in archived conversations too. Exits 1 without a match.
+
+    PATTERN is words, all of which have to be in one passage (a message or a part of a long one), in any order and
+    case. With an operator such as `|`, `*`, `(` or `[` it is a regular expression that a line has to match. Each match
+    begins with ID:TURN, which `print`, `--attach` and `--fork` accept. Undone turns are not searched, and secrets are
+    redacted. --all searches your own conversations, the local ones of every workspace, and workspaces that were
+    searched before.
+
+    Examples:
+        jp conversation grep parser error
+        jp conversation grep 'TODO|FIXME' --in tool -C 2
+        jp conversation grep deadlock --since 7d --format json
+        jp conversation print "$(jp conversation grep deadlock | tail -1 | cut -d' ' -f1)"
+    """
+    from msgspec import to_builtins
+
+    from jp.app.grep import GrepRequest
+    from jp.app.grep import grep as search
+    from jp.app.targets import parse_labels
+    from jp.cli.output import print_result
+
+    if regex and words:
+        raise UsageError("--regex and --words exclude each other", hint="remove one of them")
+    parse_labels(labels or (), option="--label")
+    text = " ".join(pattern)
+    request = GrepRequest(
+        pattern=text,
+        syntax="regex" if regex else "words" if words else "auto",
+        kinds=_kinds(kinds),
+        labels=tuple(labels or ()),
+        since=None if since is None else _moment(since),
+        context=around,
+        everywhere=everywhere,
+        ignore_case=ignore_case,
+    )
+    progress = _Progress(options)
+    try:
+        found = search(options, request, progress.tell)
+    finally:
+        progress.clear()
+    value = {"matches": [{"target": match.name, **to_builtins(match)} for match in found]}
+    print_result(options, text=_text(found, around), value=value, nothing=f"nothing matches {text!r}")
+    return None if found else ExitCode.FAILURE
+
+
+def _kinds(given: list[str] | None) -> frozenset[Kind]:
+    from jp.app.grep import KINDS
+
+    names = {name.strip() for text in given or () for name in text.split(",")}
+    if unknown := sorted(names.difference(KINDS)):
+        raise UsageError(f"--in cannot be {unknown[0]!r}", hint=f"use {', '.join(KINDS)}")
+    return frozenset(kind for kind in KINDS if not names or kind in names)
+
+
+def _moment(text: str) -> float:
+    """Return seconds since the Unix epoch."""
+    from datetime import datetime
+    from time import time
+
+    from jp.app.values import is_duration, parse_duration
+
+    if is_duration(text):
+        return time() - parse_duration(text, option="--since")
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"--since cannot be {text!r}", hint="use a duration such as 7d, or a date such as 2026-01-31"
+        ) from None
+
+
+def _text(found: list[GrepMatch], context: int) -> str:
+    blocks = ["\n".join(_line(match, line) for line in match.lines) for match in found]
+    return ("\n--\n" if context else "\n").join(blocks)
+
+
+def _line(match: GrepMatch, line: FoundLine) -> str:
+    from jp.render.sanitize import escape_line
+
+    return f"{match.name} {match.kind}{':' if line.matches else '-'} {escape_line(line.text)}"
+
+
+class _Progress:
+    """Shows on a terminal what takes longer than a second."""
+
+    def __init__(self, options: GlobalOptions) -> None:
+        self._options = options
+        self._write: Callable[[str], object] | None = None
+        self._next = 0.0
+        self._is_shown = False
+
+    def tell(self, text: str, count: int) -> None:
+        """Show a line with the count, not too often."""
+        from time import monotonic
+
+        now = monotonic()
+        if not self._next:
+            self._next = now + _DELAY_SECS
+        if now >= self._next:
+            self._next = now + _INTERVAL_SECS
+            self._show(text.format(count))
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._is_shown and self._write is not None:
+            from jp.render.channel import ERASE
+
+            self._write(ERASE)
+
+    def _show(self, line: str) -> None:
+        import os
+        import sys
+
+        from jp.render.channel import ERASE, Channel
+        from jp.render.theme import is_live
+
+        if self._options.quiet or not is_live(sys.stderr, os.environ):
+            return
+        if self._write is None:
+            self._write = Channel(sys.stderr, name="stderr", is_lossy=True).write_unseen
+        self._is_shown = True
+        self._write(f"{ERASE}{line}")

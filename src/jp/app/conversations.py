@@ -172,13 +172,16 @@ def import_(options: Options, paths: Sequence[str], *, local: bool = False) -> I
         UsageError: a path holds no conversation, or the workspace has all of them already.
         StorageError: one of them could not be read or written; none was imported.
     """
+    from tempfile import TemporaryDirectory
+
     from jp.workspace.importing import import_conversations
     from jp.workspace.retention import EphemeralWorkspace
 
     workspace = open_workspace(options)
     if isinstance(workspace, EphemeralWorkspace):
         raise UsageError("nothing is written here", hint="leave --no-persist out")
-    done = import_conversations(workspace, _import_sources(paths), local=local)
+    with TemporaryDirectory(prefix="jp-import-") as place:
+        done = import_conversations(workspace, _import_sources(paths, Path(place)), local=local)
     report = ImportReport(
         imported=tuple(_imported(item) for item in done if item.is_new),
         skipped=tuple(_imported(item) for item in done if not item.is_new),
@@ -188,15 +191,24 @@ def import_(options: Options, paths: Sequence[str], *, local: bool = False) -> I
     return report
 
 
-def _import_sources(paths: Sequence[str]) -> list[ImportSource]:
-    """Return what is to be imported, each once, read whole."""
-    from jp.workspace.importing import find_sources, read_source
+def _import_sources(paths: Sequence[str], place: Path) -> list[ImportSource]:
+    """Return what is to be imported, each once, read whole; files are unpacked into `place`."""
+    from jp.workspace.importing import find_sources, read_source, unpack
 
     found: dict[Path, Path] = {}
+    count = 0
     for path in paths:
         if not path:
             raise UsageError("an empty path names no directory", hint="name the directory of a conversation")
-        for directory in find_sources(Path(path).expanduser()):
+        written = Path(path).expanduser()
+        if written.is_file():
+            count += 1
+            unpacked = place / str(count)
+            unpack(written, unpacked)
+            directories = find_sources(unpacked)
+        else:
+            directories = find_sources(written)
+        for directory in directories:
             found.setdefault(directory.resolve(), directory)
     return [read_source(directory) for directory in found]
 

@@ -16,7 +16,16 @@ from jp.conversation.original import without_mark
 from jp.conversation.original_events import moment_of
 from jp.errors import StorageError, UsageError
 from jp.workspace.blobs import BlobStore, DiskBlobs
-from jp.workspace.files import failure, read_file, read_optional, storage_errors, sync_file, timestamp
+from jp.workspace.files import (
+    create_file,
+    failure,
+    make_directories,
+    read_file,
+    read_optional,
+    storage_errors,
+    sync_file,
+    timestamp,
+)
 from jp.workspace.layout import (
     ARCHIVE,
     BASE_CONFIG,
@@ -132,6 +141,64 @@ def _created(entries: Sequence[AnyEntry]) -> int | None:
     moments = (moment_of(entry.at) for entry in entries[:2])
     found = [moment.milliseconds // 100 for moment in moments if moment is not None and moment.milliseconds]
     return found[0] if found else None
+
+
+_BUNDLE_FORMAT = b'{"format":1}\n'
+_BUNDLE_NAMES = frozenset({METADATA, BASE_CONFIG, *_LOGS})
+_LARGEST_BUNDLE = 8 * 2**30
+
+
+def pack(source: ImportSource) -> bytes:
+    """Return a conversation as a ZIP file with its files, and the content that they name under `blobs/SHA256`.
+
+    Raises:
+        StorageError: content is missing or damaged.
+    """
+    from io import BytesIO
+    from zipfile import ZIP_DEFLATED, ZipFile
+
+    written = BytesIO()
+    with ZipFile(written, "w", ZIP_DEFLATED) as bundle:
+        bundle.writestr("jp-bundle.json", _BUNDLE_FORMAT)
+        for name, data in source.files.items():
+            bundle.writestr(f"{source.directory.name}/{name}", data)
+        for sha256 in sorted(source.named):
+            bundle.writestr(f"blobs/{sha256}", source.blobs.get(sha256))
+    return written.getvalue()
+
+
+def unpack(path: Path, target: Path) -> None:
+    """Write what the bundle at `path` holds into the new storage `target`.
+
+    Raises:
+        UsageError: it is no bundle, or one of another version.
+        StorageError: it is damaged.
+    """
+    from zipfile import BadZipFile, ZipFile
+
+    hint = "`jp conversation export --to bundle` writes one."
+    try:
+        with ZipFile(path) as bundle:
+            names = bundle.namelist()
+            if "jp-bundle.json" not in names or bundle.read("jp-bundle.json") != _BUNDLE_FORMAT:
+                raise UsageError(f"{str(path)!r} is no bundle that this version of jp reads", hint=hint)
+            if sum(info.file_size for info in bundle.infolist()) > _LARGEST_BUNDLE:
+                raise UsageError(f"{str(path)!r} is larger than any bundle that jp writes", hint=hint)
+            for name in names:
+                _unpack_file(name, bundle.read(name), target)
+    except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise UsageError(f"{str(path)!r} is no bundle: {error}", hint=hint) from None
+    except OSError as error:
+        raise failure("read", path, error) from error
+
+
+def _unpack_file(name: str, data: bytes, target: Path) -> None:
+    directory, _, file = name.partition("/")
+    if directory == "blobs" and DiskBlobs(target / "blobs", private=True).put(data) != file:
+        raise StorageError(f"the bundle is damaged: {name!r} holds something else", hint="Export it again.")
+    if conversation_id_of(directory) is not None and file in _BUNDLE_NAMES:
+        make_directories(target / "conversations" / directory, private=True)
+        create_file(target / "conversations" / directory / file, data)
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):

@@ -175,10 +175,10 @@ def import_conversations(
 ) -> None:
     """Copy conversations of jp or JP (Rust) into this workspace.
 
-    PATH is the directory of a conversation, a directory of such directories, or a whole workspace. Nothing there is
-    changed. Titles, labels, pins and ids stay; a conversation whose id is taken gets the next free one. Either all of
-    them are copied or none. Settings of theirs that run programs or use the network are ignored until you accept them:
-    `jp workspace trust --id ID`.
+    PATH is the directory of a conversation, a directory of such directories, a whole workspace, or a bundle that
+    `jp conversation export` wrote. Nothing there is changed. Titles, labels, pins and ids stay; a conversation whose id
+    is taken gets the next free one. Either all of them are copied or none. Settings of theirs that run programs or use
+    the network are ignored until you accept them: `jp workspace trust --id ID`.
 
     Examples:
         jp conversation import ~/old/.jp/conversations/17800836875-fix-the-build

@@ -1,4 +1,4 @@
-"""`jp conversation grep`."""
+"""`jp conversation grep` and `export`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jp.app.targets import TARGET_HELP
 from jp.cli.options import GlobalOptions
 from jp.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
+    from jp.app.export import Format
     from jp.app.grep import FoundLine, GrepMatch, Kind
 
+_FORMS: tuple[Format, ...] = ("md", "json", "html", "bundle")
 _DELAY_SECS = 1.0
 _INTERVAL_SECS = 0.25
 
@@ -164,3 +168,59 @@ class _Progress:
             self._write = Channel(sys.stderr, name="stderr", is_lossy=True).write_unseen
         self._is_shown = True
         self._write(f"{ERASE}{line}")
+
+
+def export(
+    options: GlobalOptions,
+    *,
+    target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
+    form: Annotated[str, typer.Option("--to", metavar="FORM", help="md, json, html or bundle.")] = "md",
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="A new file to write (default: stdout).")
+    ] = None,
+    with_secrets: Annotated[
+        bool, typer.Option("--with-secrets", help="Keep keys and passwords; a bundle always does.")
+    ] = False,
+) -> None:
+    """Write a conversation in a form to read or to keep: md, json, html or bundle.
+
+    html is one page that needs no network: reasoning and tool calls fold, attachments are in it, a chart shows what
+    filled the context. json is a versioned document. A bundle is a ZIP file with the log and its attachments, which
+    `jp conversation import` reads. Keys and passwords are redacted, except in a bundle; look before you share.
+
+    Examples:
+        jp conversation export last --to html -o talk.html
+        jp conversation export --to json | jq '.turns[].parts[].type'
+        jp conversation export --to bundle -o talk.zip
+    """
+    import os
+
+    from jp.app.export import export as export_conversation
+    from jp.cli.output import print_result
+    from jp.cli.terminal.streams import write_stdout_bytes
+
+    if form not in _FORMS:
+        raise UsageError(f"--to cannot be {form!r}", hint=f"use {', '.join(_FORMS)}")
+    if form == "bundle" and output is None and os.isatty(1):
+        raise UsageError("a bundle is no text for a terminal", hint="add --output FILE")
+    data = export_conversation(options, target, form, with_secrets=with_secrets)
+    if output is None:
+        write_stdout_bytes(data)
+        return
+    path = _created(output, data)
+    value = {"path": str(path), "form": form, "bytes": len(data)}
+    print_result(options, text=f"wrote {str(path)!r} ({len(data):,} bytes)", value=value)
+
+
+def _created(name: str, data: bytes) -> Path:
+    """Write a new file that only its owner can read."""
+    from pathlib import Path
+
+    from jp.workspace.files import create_file, storage_errors
+
+    path = Path(name).expanduser()
+    if path.exists():
+        raise UsageError(f"{name!r} exists", hint="name another file, or delete it")
+    with storage_errors("write", path):
+        create_file(path, data)
+    return path

@@ -192,8 +192,9 @@ def import_(options: Options, paths: Sequence[str], *, local: bool = False) -> I
 
 
 def _import_sources(paths: Sequence[str], place: Path) -> list[ImportSource]:
-    """Return what is to be imported, each once, read whole; files are unpacked into `place`."""
-    from jp.workspace.importing import find_sources, read_source, unpack
+    """Return what is to be imported, each once, read whole; files are unpacked or converted into `place`."""
+    from jp.workspace.importing import find_sources, is_bundle, read_source, unpack
+    from jp.workspace.transcripts import convert_transcript
 
     found: dict[Path, Path] = {}
     count = 0
@@ -204,7 +205,7 @@ def _import_sources(paths: Sequence[str], place: Path) -> list[ImportSource]:
         if written.is_file():
             count += 1
             unpacked = place / str(count)
-            unpack(written, unpacked)
+            (unpack if is_bundle(written) else convert_transcript)(written, unpacked)
             directories = find_sources(unpacked)
         else:
             directories = find_sources(written)

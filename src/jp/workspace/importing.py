@@ -167,6 +167,13 @@ def pack(source: ImportSource) -> bytes:
     return written.getvalue()
 
 
+def is_bundle(path: Path) -> bool:
+    """Return whether the file at `path` may be a bundle: a ZIP file."""
+    from zipfile import is_zipfile
+
+    return is_zipfile(path) or path.suffix == ".zip"
+
+
 def unpack(path: Path, target: Path) -> None:
     """Write what the bundle at `path` holds into the new storage `target`.
 

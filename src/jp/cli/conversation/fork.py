@@ -169,20 +169,22 @@ def import_conversations(
     *,
     paths: Annotated[
         list[str],
-        typer.Argument(help="The directory of a conversation, or one that holds several.", metavar="PATH"),
+        typer.Argument(help="A directory of conversations, or a file to import.", metavar="PATH"),
     ],
     local: Annotated[bool, typer.Option("--local", help="Store them outside the workspace.")] = False,
 ) -> None:
-    """Copy conversations of jp or JP (Rust) into this workspace.
+    """Copy conversations of jp, JP (Rust), llm, Claude Code or Codex into this workspace.
 
-    PATH is the directory of a conversation, a directory of such directories, a whole workspace, or a bundle that
-    `jp conversation export` wrote. Nothing there is changed. Titles, labels, pins and ids stay; a conversation whose id
-    is taken gets the next free one. Either all of them are copied or none. Settings of theirs that run programs or use
-    the network are ignored until you accept them: `jp workspace trust --id ID`.
+    PATH is the directory of a conversation, a directory of such directories, a whole workspace, a bundle that
+    `jp conversation export` wrote, `logs.db` of llm, or a JSONL session of Claude Code or Codex. Nothing there is
+    changed. Titles, labels, pins and ids stay; a conversation whose id is taken gets the next free one. Either all of
+    them are copied or none. Settings of theirs that run programs or use the network are ignored until you accept them:
+    `jp workspace trust --id ID`.
 
     Examples:
         jp conversation import ~/old/.jp/conversations/17800836875-fix-the-build
         jp conversation import --local ~/old
+        jp conversation import "$(llm logs path)"
     """
     from jp.app.conversations import import_
     from jp.cli.output import print_result

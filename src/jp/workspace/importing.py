@@ -143,6 +143,42 @@ def _created(entries: Sequence[AnyEntry]) -> int | None:
     return found[0] if found else None
 
 
+class MergeSides(msgspec.Struct, frozen=True):
+    """Both sides of a file with the conflict markers of git, each as its branch has it."""
+
+    ours: bytes
+    theirs: bytes
+
+    @property
+    def both(self) -> bytes:
+        """Return our lines, then those that only the other side has: what `merge=union` writes, without duplicates."""
+        ours = self.ours.splitlines()
+        known = set(ours)
+        lines = [*ours, *(line for line in dict.fromkeys(self.theirs.splitlines()) if line not in known)]
+        return b"".join(line + b"\n" for line in lines if line.strip())
+
+
+def merge_sides(data: bytes) -> MergeSides | None:
+    """Return the sides of a file with conflict markers; None where it has none, or they are not whole."""
+    sides: dict[str, list[bytes]] = {"ours": [], "base": [], "theirs": []}
+    side = ""
+    is_conflict = False
+    for line in data.splitlines(keepends=True):
+        marker = line[:7]
+        if marker == b"<<<<<<<" and not side:
+            side, is_conflict = "ours", True
+        elif marker == b"|||||||" and side == "ours":
+            side = "base"
+        elif marker == b"=======" and side in {"ours", "base"}:
+            side = "theirs"
+        elif marker == b">>>>>>>" and side == "theirs":
+            side = ""
+        else:
+            for name in (side,) if side else ("ours", "theirs"):
+                sides[name].append(line)
+    return MergeSides(b"".join(sides["ours"]), b"".join(sides["theirs"])) if is_conflict and not side else None
+
+
 _BUNDLE_FORMAT = b'{"format":1}\n'
 _BUNDLE_NAMES = frozenset({METADATA, BASE_CONFIG, *_LOGS})
 _LARGEST_BUNDLE = 8 * 2**30

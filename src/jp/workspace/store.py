@@ -112,7 +112,10 @@ def _decode_lines(lines: list[bytes], path: Path) -> list[AnyEntry]:
 def _damaged(line: bytes, error: MalformedEntryError, number: int, path: Path) -> LogDamagedError:
     hint = "Correct the line by hand or restore the file; jp never skips a line of a log."
     if line.startswith(_CONFLICT_MARKERS):
-        hint = "Two branches both continued this conversation: resolve the conflict in git, keeping one side's lines."
+        hint = (
+            "Two branches both continued this conversation: `jp conversation merge ID` keeps the turns of both, with "
+            "`--fork` the other side becomes a conversation of its own."
+        )
     return LogDamagedError(f"{str(path)!r}, line {number}: {error.message}", hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""`jp conversation grep` and `export`."""
+"""`jp conversation grep`, `export` and `merge`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jp.app.targets import TARGET_HELP
-from jp.cli.options import GlobalOptions
+from jp.cli.options import GlobalOptions, require_persistence
 from jp.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -224,3 +224,32 @@ def _created(name: str, data: bytes) -> Path:
     with storage_errors("write", path):
         create_file(path, data)
     return path
+
+
+def merge(
+    options: GlobalOptions,
+    *,
+    target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
+    fork: Annotated[bool, typer.Option("--fork", help="Make the other side a conversation of its own.")] = False,
+) -> None:
+    """Resolve the conflict that git left in a conversation that two branches continued.
+
+    The turns of both sides are kept, this branch's first. With --fork this branch's turns stay, and the other side
+    becomes a conversation of its own with all its turns. No turn is lost. In a workspace that was created with
+    `jp init --commit-conversations`, git merges logs without a conflict.
+
+    Examples:
+        jp conversation merge jp-c17800836875
+        jp conversation merge --fork last
+    """
+    from msgspec import to_builtins
+
+    from jp.app.conversations import merge as merge_conversation
+    from jp.cli.output import print_result
+
+    require_persistence(options, "jp conversation merge")
+    report = merge_conversation(options, target, fork=fork)
+    turns = f"{report.turns} {'turn' if report.turns == 1 else 'turns'}"
+    text = f"{report.id} has {turns}" + (f"; the other side is {report.fork}" if report.fork else " of both sides")
+    print_result(options, text=text, value=to_builtins(report))
+    options.notice("tell git that the conflict is resolved: `git add .jp`")

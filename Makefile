@@ -19,7 +19,7 @@ SIDE_BY_SIDE := -n 4 --dist worksteal
 # Whoever sets it has pytest rewrite every test anew in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-foreign check format lint types imports coverage bench bench-coverage size models lock clean
+.PHONY: demo test test-foreign check format lint types imports coverage bench bench-gate bench-coverage size models lock clean
 
 demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script provider
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
@@ -52,8 +52,11 @@ coverage: $(STAMP)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-bench: $(STAMP)  ## every figure of the README, in one run
-	$(BIN)/python benchmarks/run.py
+bench: $(STAMP)  ## every figure of the README and of docs/, written into them; ONLY="log turns" prints a few
+	$(BIN)/python benchmarks/run.py $(ONLY)
+
+bench-gate: $(STAMP)  ## counts of what jp does, within their bounds; LOWER=1 lowers the budget to what was counted
+	$(BIN)/python benchmarks/gate.py $(if $(LOWER),--lower)
 
 size: $(STAMP)  ## figures of the sources: modules, statements, headers, and what a request runs through
 	$(BIN)/python benchmarks/size.py

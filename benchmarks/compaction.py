@@ -3,7 +3,7 @@
 Each session is a log that is compacted once, at its end. Tokens are estimated; prices are those of the shipped table.
 No model is asked: `heavy` writes the summary that jp writes without one, and is charged for what a model would have
 read and written. Of the original it is the rule that it ships: reasoning out, arguments blank, one status line for each
-result, but for the first and the last turn. Run it alone with `python benchmarks/compaction.py`.
+result, but for the first and the last turn.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from context.sessions import recorded_sessions
 from jp.app.compaction.summarizer import rehearsal_terms, rehearse, texts_of
 from jp.compaction.fact_lines import StatusLineFormatter, tool_policy
 from jp.compaction.overlays import KeepTurns, Range, RangeRequest
-from jp.compaction.planning import Effect, Planner, PolicyRequest, requested_policies
+from jp.compaction.planning import Effect, Planner, PolicyRequest, ResultObserver, requested_policies
 from jp.compaction.projection import project
 from jp.compaction.status_lines import PlainStatusFormatter, StatusFormatter
 from jp.compaction.transcript import transcript_of
@@ -33,6 +33,7 @@ from jp.conversation.entries import AnyEntry, Compaction
 from jp.provider.base import ModelDetails
 from jp.provider.models import find_model
 from jp.turn.request import InlineLoader
+from results import Report
 
 MODEL = ("anthropic", "claude-sonnet-4-5")
 WINDOW = 200_000
@@ -58,6 +59,12 @@ WAYS = (
     Way("original 1/1", STRIP, 1, 1, PlainStatusFormatter),
     Way("original 0/1", STRIP, 0, 1, PlainStatusFormatter),
 )
+
+QUOTED = {
+    **{f"{name} 0/1": f"`{name}`" for name in PROFILE_NAMES},
+    "original 0/1": "blank arguments, status lines",
+}
+"""The ways that a page quotes, with their titles in it."""
 
 
 class Outcome(NamedTuple):
@@ -89,7 +96,7 @@ def prices_of(details: ModelDetails) -> Prices:
 def outcome_of(way: Way, prepared: Prepared, details: ModelDetails) -> Outcome:
     """A conversation, compacted in this way at its end; its provider's cache still holds all of it."""
     entries = prepared.conversation.entries
-    planner = Planner(entries, way.status_formatter(), {}, now=0.0, load=texts_of(InlineLoader()))
+    planner = Planner(entries, way.status_formatter(), {}, now=0.0, observer=ResultObserver(texts_of(InlineLoader())))
     keep = RangeRequest(keep_first=KeepTurns(way.keep_first), keep_last=KeepTurns(way.keep_last))
     plan = planner.plan(way.wish, keep)
     overlays, once = plan.overlays, 0.0
@@ -180,7 +187,7 @@ def total_of(outcomes: Sequence[Outcome], prices: Prices) -> Total:
     )
 
 
-def rows(report: Callable[[str], None]) -> Iterator[str]:
+def rows(report: Report) -> Iterator[str]:
     """A line for each conversation, and one for each way over all of them."""
     sessions = recorded_sessions()
     if not sessions:
@@ -193,10 +200,23 @@ def rows(report: Callable[[str], None]) -> Iterator[str]:
     for way in WAYS:
         report(f"compaction: {way.name}")
         outcomes[way.name] = [outcome_of(way, one, details) for one in prepared]
+    yield from report.table("table", *_for_pages(outcomes, prices))
+    yield ""
     yield from _by_conversation(prepared, outcomes)
     yield ""
     yield from _by_way(outcomes, prices)
     yield f"{len(sessions)} conversations; prices of {'/'.join(MODEL)}, with a warm cache; no model wrote for heavy"
+
+
+def _for_pages(outcomes: dict[str, list[Outcome]], prices: Prices) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return the table of the ways that keep the last turn only."""
+    cells: list[tuple[str, ...]] = []
+    for name, title in QUOTED.items():
+        total = total_of(outcomes[name], prices)
+        less = f"{(1 - total.after / max(total.before, 1)) * 100:.0f} %"
+        pays = "never" if total.break_even is None else f"{total.break_even:g} requests"
+        cells.append((title, less, pays, f"{total.seen * 100:.0f} %", f"{total.recalled * 100:.0f} %"))
+    return ("way", "fewer tokens", "it pays after (median)", "in the view", "or recalled"), cells
 
 
 def _by_conversation(prepared: Sequence[Prepared], outcomes: dict[str, list[Outcome]]) -> Iterator[str]:
@@ -226,7 +246,3 @@ def line(name: str, total: Total) -> str:
         f"{total.read_after:>13.3f}{total.once:>9.3f}{total.breaks:>8}{break_even:>12}{total.never:>7}"
         f"{total.seen * 100:>11.1f}{total.recalled * 100:>10.1f}"
     )
-
-
-if __name__ == "__main__":
-    print("\n".join(rows(lambda _: None)))

@@ -55,7 +55,3 @@ def rows(report: Callable[[str], None]) -> Iterator[str]:
         yield f"{name:<12}{statistics.median(found):>11.1f}{min(found):>10.1f}"
     ratio = statistics.median(confined) / statistics.median(bare)
     yield f"confined / bare: {ratio:.1f} (held: {held}); {_RUNS} runs each, in turn"
-
-
-if __name__ == "__main__":
-    print("\n".join(rows(lambda _: None)))

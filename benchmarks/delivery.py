@@ -2,7 +2,7 @@
 
 Each session becomes a log, its results delivered as a query does it: what read a file is a resource, a whole file that
 has changed since it was read last comes as refresh_resource would give it. Every request sends everything before it
-again, as an agent without compaction does. Run it alone with `python benchmarks/delivery.py`.
+again, as an agent without compaction does.
 """
 
 from __future__ import annotations
@@ -235,7 +235,3 @@ def line(name: str, found: Sequence[Sent]) -> str:
         f"{name:<12}{left / _MIB:>11.1f}{tokens / 1_000_000:>11.2f}"
         f"{saved * 100 / max(everything, 1):>8.1f}{saved * 100 / max(results, 1):>20.1f}"
     )
-
-
-if __name__ == "__main__":
-    print("\n".join(rows(lambda _: None)))

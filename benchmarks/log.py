@@ -1,55 +1,42 @@
-"""The log: appending to a short and a long conversation; opening, projecting and rendering a long one."""
+"""The log: appending; opening, projecting and rendering a long conversation; commands and tool cycles in it."""
 
 from __future__ import annotations
 
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+from fixtures import JP, MODEL, make_long_conversation, new_workspace, tool_query
 from jp.compaction.fact_lines import StatusLineFormatter
-from jp.conversation.entries import (
-    AnyEntry,
-    ChatRequest,
-    ChatResponse,
-    Compaction,
-    CycleEnd,
-    ToolCallPolicy,
-    ToolCallRequest,
-    ToolCallResponse,
-    TurnStart,
-)
-from jp.conversation.resource import Resource, ResourceBlock
+from jp.conversation.entries import ChatResponse
 from jp.provider.anthropic.vendor import AnthropicAdapter
 from jp.turn.request import RequestSettings, build_thread, digests_of
 from jp.workspace.listing import ConversationInfo, Metadata
-from jp.workspace.workspace import Workspace, create_workspace, find_workspace
+from jp.workspace.workspace import Workspace
+from results import Report
+from samples import Program, Sample, launcher
+from server import TimingServer, tool_calls
 
 SHORT, LONG = 10, 100_000
 APPENDS = 300
 ENTRIES = 20_000
-TURN = 8
-BLOB_BYTES = 25_000
+REPEATS = 5
+CYCLES = 20
 
 
-def _conversation(root: Path) -> tuple[Workspace, ConversationInfo]:
-    create_workspace(root, commit_conversations=False)
-    workspace = find_workspace(root, user_data=root / "data")
-    return workspace, workspace.create({}, Metadata())
-
-
-def _fill(workspace: Workspace, info: ConversationInfo, count: int) -> None:
+def _fill(info: ConversationInfo, count: int) -> None:
     line = b'{"type":"chat_response","id":"%026d","at":"2026-01-01T00:00:00Z","message":"' + b"x" * 200 + b'"}\n'
     with (info.directory / "events.jsonl").open("ab") as file:
         file.writelines(line % number for number in range(count))
 
 
 def _append_seconds(count: int, scratch: Path) -> float:
-    root = scratch / str(count)
-    root.mkdir()
-    workspace, info = _conversation(root)
-    _fill(workspace, info, count)
+    workspace = new_workspace(scratch / str(count))
+    info = workspace.create({}, Metadata())
+    _fill(info, count)
     lock = workspace.lock(info)
     lock.acquire(patience=0, waiting=lambda _: None)
     taken: list[float] = []
@@ -60,43 +47,6 @@ def _append_seconds(count: int, scratch: Path) -> float:
             log.append(entry)
             taken.append(time.perf_counter() - start)
     return statistics.median(taken)
-
-
-def _turn(number: int) -> list[AnyEntry]:
-    path = f"file:///project/src/module{number % 40}.py"
-    text = f"# {number}\n" + f"value_{number} = {number}\n" * (BLOB_BYTES // 22)
-    calls = [
-        ToolCallRequest(id=f"c{number}-{n}", call_id=f"call{n}", name="fs_read_file", arguments={"path": path})
-        for n in (0, 1)
-    ]
-    big = Resource(uri=path, mime_type="text/x-python", text=text)
-    small = Resource(uri=f"{path}#L1-2", mime_type="text/x-python", text=f"value_{number} = {number}\n")
-    return [
-        TurnStart(),
-        ChatRequest(content=f"question {number} " + "word " * 40),
-        *calls,
-        CycleEnd(attempt=1, finish="tools"),
-        *(
-            ToolCallResponse(request=call.id, content=(ResourceBlock(resource=resource),))
-            for call, resource in zip(calls, (big, small), strict=True)
-        ),
-        ChatResponse(message="answer " * 60),
-    ]
-
-
-def _long_conversation(root: Path) -> tuple[Workspace, ConversationInfo, int]:
-    workspace, info = _conversation(root)
-    lock = workspace.lock(info)
-    lock.acquire(patience=0, waiting=lambda _: None)
-    turns = ENTRIES // TURN
-    with lock, workspace.open(info, lock) as log:
-        for number in range(turns):
-            for entry in _turn(number):
-                log.append(entry)
-        stripped = ToolCallPolicy(policy="strip", response=True)
-        log.append(Compaction(from_turn=0, to_turn=turns - 40, tool_calls=stripped, reasoning="strip"))
-    blobs = sum(path.stat().st_size for path in (root / ".jp" / "blobs").rglob("*") if path.is_file())
-    return workspace, info, blobs
 
 
 def _open_project_render(workspace: Workspace, info: ConversationInfo) -> dict[str, float]:
@@ -115,22 +65,54 @@ def _open_project_render(workspace: Workspace, info: ConversationInfo) -> dict[s
     return {name: after - before for name, before, after in zip(names, marks, marks[1:], strict=False)}
 
 
-def rows(report: Callable[[str], None]) -> list[str]:
-    """Time it; the lines of two tables."""
+def rows(report: Report) -> Iterator[str]:
+    """Time appending, and what jp's own functions and its commands take for a long conversation."""
     with tempfile.TemporaryDirectory() as scratch:
-        report("log, appending")
-        appended = {count: _append_seconds(count, Path(scratch)) for count in (SHORT, LONG)}
-        report("log, a conversation of 20,000 entries")
-        root = Path(scratch) / "long"
-        root.mkdir()
-        workspace, info, blobs = _long_conversation(root)
-        runs = [_open_project_render(workspace, info) for _ in range(5)]
-    parts = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
-    return [
-        *(f"append, {count:>7,} entries before {seconds * 1e6:>12.0f} us" for count, seconds in appended.items()),
-        f"ratio {appended[LONG] / appended[SHORT]:.2f}",
-        "",
-        f"{ENTRIES:,} entries, {blobs / 1e6:.0f} MB of blobs, most of them compacted away:",
-        *(f"  {name:<18}{seconds * 1000:>8.0f} ms" for name, seconds in parts.items()),
-        f"  {'in all':<18}{sum(parts.values()) * 1000:>8.0f} ms",
-    ]
+        report("appending")
+        appended = {count: _append_seconds(count, Path(scratch)) * 1e6 for count in (SHORT, LONG)}
+        cells = [(f"{count:,} entries before", f"{taken:.0f}") for count, taken in appended.items()]
+        yield from report.table("append", ("append an entry", "μs"), cells)
+        yield ""
+        report(f"a conversation of {ENTRIES:,} entries")
+        home = Path(scratch) / "long"
+        workspace = new_workspace(home)
+        info = make_long_conversation(workspace, ENTRIES)
+        blobs = sum(path.stat().st_size for path in (home / "work" / ".jp" / "blobs").rglob("*") if path.is_file())
+        runs = [_open_project_render(workspace, info) for _ in range(REPEATS)]
+        parts = {name: statistics.median(run[name] for run in runs) * 1000 for name in runs[0]}
+        parts["these together"] = sum(parts.values())
+        title = f"{ENTRIES:,} entries, {blobs / 1e6:.0f} MB of content"
+        cells = [(name, f"{taken:.0f}") for name, taken in (parts | _commands(home, report)).items()]
+        yield from report.table("long", (title, "ms"), cells)
+    report.figures |= {
+        "append us": appended[LONG],
+        "entries": ENTRIES,
+        "megabytes": blobs / 1e6,
+        "together seconds": parts["these together"] / 1000,
+    }
+
+
+def _commands(home: Path, report: Report) -> dict[str, float]:
+    """Return the milliseconds of commands on the conversation; it grows by the turns of the last ones."""
+    dry_run = ("query", "--dry-run", "--id", "last", "--model", MODEL, "hello")
+    context = ("conversation", "context", "last")
+    with launcher() as launched, closing(TimingServer()) as server:
+
+        def taken(name: str, *words: str) -> Sample:
+            report(f"{ENTRIES:,} entries: {name}")
+            return launched.run(Program(name, (JP, *words), home), server)
+
+        found = {
+            name: statistics.median(taken(name, *words).wall for _ in range(REPEATS)) * 1000
+            for name, words in (("`query --dry-run`", dry_run), ("`conversation context`", context))
+        }
+        samples: list[Sample] = []
+        for cycles in (0, CYCLES):
+            server.script([tool_calls(number, 1) for number in range(cycles)])
+            samples.append(taken(f"{cycles} cycles", *tool_query(server.url, "--id", "last", "go")))
+        waits = [
+            arrival - end for end, arrival in zip(server.ends[-CYCLES - 1 :], server.arrivals[-CYCLES:], strict=False)
+        ]
+    found["CPU between two requests of a turn"] = (samples[1].cpu - samples[0].cpu) / CYCLES * 1000
+    found["from an answer to the next request of a turn"] = statistics.median(waits) * 1000
+    return found

@@ -1,7 +1,7 @@
 """CPU time of streaming Markdown to a terminal, over writing the same pieces as they are.
 
 A token is about 4 characters; each comes on its own and what can be shown of it is written at once, to a
-pseudo-terminal that another process reads. Run it alone with `python benchmarks/markdown.py`.
+pseudo-terminal that another process reads.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import random
 import re
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+from results import Report
 
 SIZES = (2_000, 5_000, 10_000, 20_000)
 CHARACTERS_PER_TOKEN = 4
@@ -107,7 +109,29 @@ _BLOCKS: tuple[Callable[[random.Random], str], ...] = (
 )
 
 
-def rows(sizes: tuple[int, ...] = SIZES) -> list[Row]:
+def rows(report: Report) -> Iterator[str]:
+    """Measure all sizes."""
+    report("streaming Markdown")
+    measured = measure(SIZES)
+    head = ("tokens", "as it is, μs a token", "as Markdown, μs a token", "ratio", "a token, over the first size")
+    yield from report.table(
+        "table",
+        head,
+        [
+            (
+                f"{row.tokens:,}",
+                f"{row.raw / row.tokens * 1e6:.1f}",
+                f"{row.ours / row.tokens * 1e6:.1f}",
+                f"{row.ratio:.1f}",
+                f"{row.linearity:.2f}",
+            )
+            for row in measured
+        ],
+    )
+    report.figures["us a token"] = measured[-1].ours / measured[-1].tokens * 1e6
+
+
+def measure(sizes: tuple[int, ...]) -> list[Row]:
     """Measure all sizes: the least of several runs each, taken in turns so that both see the same machine."""
     found: list[Row] = []
     master, terminal = os.openpty()
@@ -155,14 +179,3 @@ def _render(pieces: list[str], terminal: int) -> None:
             if shown := markdown.feed(piece):
                 channel.write(shown)
         channel.write(markdown.finish())
-
-
-def main() -> None:
-    """Print the table."""
-    print("streaming Markdown, CPU s      tokens      raw     ours    ratio    a token, over the smallest size")
-    for row in rows():
-        print(f"{row.tokens:>37,}{row.raw:>9.3f}{row.ours:>9.3f}{row.ratio:>9.2f}{row.linearity:>9.2f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,22 +1,26 @@
-"""A loopback model server for timing: it notes when the first byte of each request arrived, then streams an answer."""
+"""A loopback model server: it notes when each request arrived and on which connection, then streams an answer."""
 
 from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 TOKENS = 50
+LINES = 2000
+"""The lines of the file `lines.txt`, of which each scripted tool call reads another one."""
 
 
-def _sse(*events: dict[str, object], named: bool) -> bytes:
+def _sse(*events: Mapping[str, object], named: bool) -> bytes:
     lines = [f"{_name(event) if named else ''}data: {json.dumps(event)}\n\n" for event in events]
     return "".join(lines).encode()
 
 
-def _name(event: dict[str, object]) -> str:
+def _name(event: Mapping[str, object]) -> str:
     return f"event: {event['type']}\n"
 
 
@@ -109,48 +113,179 @@ def _answer_to(request_line: bytes) -> bytes:
     return next((answer for word, answer in _ANSWERS if word in request_line), _chat_completions)()
 
 
-class TimingServer:
-    """Serves requests one after the other until it is closed. `arrivals` are `time.monotonic` of first bytes."""
+def tool_calls(first: int, count: int) -> bytes:
+    """Return an answer of Anthropic's with `count` calls, each of which reads another line of `lines.txt`."""
+    usage = {"input_tokens": 5, "output_tokens": 1}
+    head: dict[str, object] = {
+        "id": f"m{first}",
+        "type": "message",
+        "role": "assistant",
+        "model": "x",
+        "content": [],
+        "usage": usage,
+    }
+    events: list[dict[str, object]] = [{"type": "message_start", "message": head}]
+    for index in range(count):
+        line = (first + index) % LINES + 1
+        arguments = json.dumps({"path": "lines.txt", "start_line": line, "end_line": line})
+        call: dict[str, object] = {
+            "type": "tool_use",
+            "id": f"call{first + index}",
+            "name": "fs_read_file",
+            "input": {},
+        }
+        delta: dict[str, object] = {"type": "input_json_delta", "partial_json": arguments}
+        block: list[dict[str, object]] = [
+            {"type": "content_block_start", "index": index, "content_block": call},
+            {"type": "content_block_delta", "index": index, "delta": delta},
+            {"type": "content_block_stop", "index": index},
+        ]
+        events += block
+    ending: dict[str, object] = {
+        "type": "message_delta",
+        "delta": {"stop_reason": "tool_use"},
+        "usage": {"output_tokens": TOKENS},
+    }
+    return _sse(*events, ending, {"type": "message_stop"}, named=True)
 
-    def __init__(self) -> None:
+
+class Connection(Protocol):
+    """A connection, encrypted or not."""
+
+    def recv(self, size: int, /) -> bytes:
+        """Return what has come; nothing once the client has left."""
+        ...
+
+    def sendall(self, data: bytes, /) -> None:
+        """Send all of it."""
+        ...
+
+
+class TlsConnection:
+    """A connection whose handshake is counted: `flights` are the answers that the client has to wait for in it."""
+
+    def __init__(self, raw: socket.socket, context: ssl.SSLContext) -> None:
+        self._raw = raw
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self.flights = 0
+        while not self._shaken():
+            self._receive()
+
+    def _shaken(self) -> bool:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self.flights += self._flush()
+            return False
+        waits = self._tls.version() != "TLSv1.3"  # with that, only tickets come after the client's last message
+        self.flights += self._flush() and waits
+        return True
+
+    def _flush(self) -> bool:
+        data = self._outgoing.read()
+        self._raw.sendall(data)
+        return bool(data)
+
+    def _receive(self) -> None:
+        data = self._raw.recv(65536)
+        if not data:
+            raise ConnectionResetError
+        self._incoming.write(data)
+
+    def recv(self, size: int, /) -> bytes:
+        """See the protocol."""
+        while True:
+            try:
+                return self._tls.read(size)
+            except ssl.SSLWantReadError:
+                self._receive()
+            except ssl.SSLZeroReturnError:
+                return b""
+
+    def sendall(self, data: bytes, /) -> None:
+        """See the protocol."""
+        self._tls.write(data)
+        self._flush()
+
+
+class TimingServer:
+    """Serve each connection in a thread until it is closed.
+
+    The answers in `scripted` are given first, in order; then each request gets an answer of its protocol. `arrivals`
+    and `ends` are `time.monotonic` of the first bytes of requests and the last of answers, `connections` the number of
+    those that were accepted, and `flights` the answers to wait for in handshakes: of TCP one, of TLS more.
+    """
+
+    def __init__(self, scripted: Sequence[bytes] = (), tls: ssl.SSLContext | None = None) -> None:
         self.arrivals: list[float] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
+        self.ends: list[float] = []
+        self.connections = 0
+        self.flights = 0
+        self._tls = tls
+        self._scripted = iter(scripted)
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        threading.Thread(target=self._accept, daemon=True).start()
 
     @property
     def url(self) -> str:
-        """Where it listens."""
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        """The address that it listens on."""
+        return f"http{'s' if self._tls else ''}://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def script(self, answers: Sequence[bytes]) -> None:
+        """Give these answers to the next requests."""
+        self._scripted = iter(answers)
 
     def close(self) -> None:
         """Stop listening."""
         self._listener.close()
 
-    def _serve(self) -> None:
+    def _accept(self) -> None:
         while True:
             try:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            with connection:
-                self._answer(connection)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.connections += 1
+            self.flights += 1
+            threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
 
-    def _answer(self, connection: socket.socket) -> None:
+    def _converse(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                opened = self._opened(connection)
+                while self._answer(opened):
+                    pass
+            except OSError:
+                return
+
+    def _opened(self, raw: socket.socket) -> Connection:
+        if self._tls is None:
+            return raw
+        connection = TlsConnection(raw, self._tls)
+        self.flights += connection.flights
+        return connection
+
+    def _answer(self, connection: Connection) -> bool:
+        """Answer one request; False once the client has left."""
         data = connection.recv(65536)
+        if not data:
+            return False
         self.arrivals.append(time.monotonic())
+        while b"\r\n\r\n" not in data:
+            data += connection.recv(65536)
         head, _, body = data.partition(b"\r\n\r\n")
         length = next(
             (int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")), 0
         )
-        while len(body) < length:
-            body += connection.recv(65536)
-        answer = _answer_to(head.split(b"\r\n")[0])
+        received = len(body)
+        while received < length:
+            received += len(connection.recv(1 << 20))
+        answer = next(self._scripted, None) or _answer_to(head.split(b"\r\n")[0])
         kind = b"application/x-ndjson" if b"/api/chat" in head else b"text/event-stream"
-        connection.sendall(
-            b"HTTP/1.1 200 OK\r\ncontent-type: "
-            + kind
-            + b"\r\nconnection: close\r\n"
-            + f"content-length: {len(answer)}\r\n\r\n".encode()
-            + answer
-        )
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: " + kind + b"\r\ntransfer-encoding: chunked\r\n\r\n"
+        connection.sendall(head + b"%x\r\n%b\r\n" % (len(answer), answer))
+        connection.sendall(b"0\r\n\r\n")  # apart, as from servers that learn only then that it was all
+        self.ends.append(time.monotonic())
+        return True

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 import itertools
-import os
 import re
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
+
+from fixtures import new_workspace, query
+from gate import probed
+from server import TimingServer
 
 SOURCE = Path(__file__).parents[1] / "src"
 PACKAGE = "jp"
@@ -23,23 +24,6 @@ QUESTION_WORDS = r"(What|How|Who|Whom|Where|When|Which|Why|Whether|Whose)\b"
 GERUND = re.compile(r"[a-z]{2,}ing")
 NO_GERUNDS = frozenset({"string", "ring", "thing", "king", "pricing", "setting", "nothing", "ping", "listing"})
 """Words that end like one."""
-
-PROBE = """
-import os, socket, sys
-
-def send(connection, *data):
-    frames, frame = 0, sys._getframe(1)
-    while frame is not None:
-        frames += frame.f_globals.get("__name__", "").partition(".")[0] in ("jp", "jp_entry")
-        frame = frame.f_back
-    modules = sum(name.partition(".")[0] == "jp" for name in sys.modules)
-    os.write(told, f"{modules} {frames}".encode())
-    os._exit(0)
-
-from jp_entry import main
-socket.socket.send = send
-main()
-"""
 
 
 class Module(NamedTuple):
@@ -122,31 +106,16 @@ def _imported(node: ast.AST, modules: set[str]) -> list[str]:
             return []
 
 
-def request_path(source: Path) -> tuple[int, int]:
+def request_path() -> tuple[int, int]:
     """Return the number of loaded modules and of stack frames of jp when a query sends its first byte.
 
     Frames are those of the calls and of the coroutines that wait for each other, up to the first task.
     """
-    with tempfile.TemporaryDirectory() as scratch, socket.create_server(("127.0.0.1", 0)) as server:
-        receiver, sender = os.pipe()
-        query = [
-            *("query", "--new", "--model", "anthropic/claude-haiku-4-5"),
-            *("--cfg", f"providers.llm.anthropic.base_url=http://127.0.0.1:{server.getsockname()[1]}", "hello"),
-        ]
-        environment = {
-            "PATH": os.defpath,
-            "HOME": scratch,
-            "JP_USER_DATA_DIR": f"{scratch}/data",
-            "JP_GLOBAL_CONFIG_DIR": f"{scratch}/config",
-            "ANTHROPIC_API_KEY": "k",
-            "PYTHONPATH": str(source),
-        }
-        command = [sys.executable, "-c", f"told = {sender}\n{PROBE}", *query]
-        with os.fdopen(receiver, encoding="utf-8") as told:
-            subprocess.run(command, cwd=scratch, env=environment, pass_fds=(sender,), check=True, timeout=60)
-            os.close(sender)
-            loaded, frames = map(int, told.read().split())
-    return loaded, frames
+    with tempfile.TemporaryDirectory() as scratch, closing(TimingServer()) as server:
+        home = Path(scratch)
+        new_workspace(home)
+        counts = probed(home, query(server.url, "--new", "hello"), until="request")
+    return counts["modules of jp"], counts["frames of jp"]
 
 
 def rows(source: Path = SOURCE) -> list[tuple[str, int]]:
@@ -185,7 +154,7 @@ def _is_gerund(name: str) -> bool:
 
 def main() -> None:
     """Print all figures."""
-    loaded, frames = request_path(SOURCE)
+    loaded, frames = request_path()
     measured = [("modules of jp loaded at the first byte of a request", loaded), ("stack frames of jp there", frames)]
     for name, count in [*rows(), *measured]:
         print(f"{count:>9,}  {name}")

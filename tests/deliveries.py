@@ -30,10 +30,10 @@ from jp.conversation.entries import (
 )
 from jp.conversation.resource import Resource, ResourceBlock, TextBlock
 from jp.conversation.thread import ToolDefinition
-from jp.conversation.turns import turns_of, undone
 from jp.tool.base import ConfiguredTool, NoStream, Stream, ToolInvocation, ToolOutput
 from jp.tool.context_tools import KnownCopy, RefreshResource, attached_uris
-from jp.tool.delivery import OrdinaryDelivery, mark_resources
+from jp.tool.delivery import OrdinaryDelivery
+from jp.tool.duplicates import DeliveryIndex, mark_resources
 from streams import WORDS, Author, Request, Story
 
 FILES: tuple[str, ...] = ("file:///w/a.py", "file:///w/a.py", "file:///w/b.md", "file:///w/empty")
@@ -122,12 +122,11 @@ class Deliverer(Author):
     def _ask(self) -> None:
         self._edit()
         attached = [self._files.read(self._pick(FILES)) for _ in range(self._pick((0, 1, 1, 2)))]
-        gone = undone(self.entries)
-        turns = [turn for turn in turns_of(self.entries) if turn.id not in gone]
+        deliveries = DeliveryIndex(self.entries)
         marked = mark_resources(
             attached,
-            [entry for turn in turns for entry in turn.entries],
-            turn=len(turns) - 1,
+            deliveries,
+            turn=deliveries.turns - 1,
             enabled=DEDUPLICATION.enabled,
             min_bytes=DEDUPLICATION.min_bytes,
             lookback_turns=DEDUPLICATION.lookback_turns,

@@ -16,6 +16,8 @@ import pytest
 
 import jp
 from jp.attachment.registry import BUILT_IN
+from jp.cli.command_line.commands import ROOT as COMMANDS
+from jp.cli.command_line.commands import walk
 from jp.provider.registry import PROVIDERS
 
 ROOT = Path(__file__).parent.parent
@@ -53,6 +55,7 @@ def test_a_module_fits_its_budget() -> None:
 
 SMALL = 120
 SMALL_MODULES = {
+    "provider.corrections": "not on the path of a query, as parameters.py is",
     "__main__": "the entry point",
     "attachment.mcp": "a scheme",
     "provider.cerebras.request": "a vendor's request",
@@ -220,6 +223,63 @@ def _imported(path: Path) -> Iterator[str]:
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield (node.module or "").partition(".")[0]
+
+
+NAMES_ELSEWHERE = {
+    "__main__.py": {"--version": "the option that is answered before anything is imported"},
+    "attachment/command.py": {"--cached": "an option of git"},
+    "attachment/github.py": {"diff --git": "a line of a diff"},
+    "attachment/github_repository.py": {"--get-regexp": "an option of git", "--hostname": "an option of gh"},
+    "process/sandbox/launcher.py": {"--remount-ro": "an option of bwrap", "--tmpfs": "an option of bwrap"},
+    "process/sandbox/policy.py": {"--": "options of bwrap"},
+    "provider/classification.py": {"--jinja": "an option of llama-server"},
+    "provider/llamacpp/vendor.py": {"--ctx-size": "an option of llama-server"},
+    "tool/context_tools.py": {"jp conversation recall": "a result that is sent to models"},
+}
+"""Texts outside of `cli` that name an option or a command, by their modules, and the reasons."""
+
+
+def named_outside_of_cli(text: str) -> list[tuple[int, str]]:
+    """Return the lines and texts of the literals that name an option, or a command of jp; docstrings apart."""
+    commands = "|".join(sorted({path[1] for path, _ in walk(COMMANDS, above=("jp",))}))
+    named = re.compile(rf"(?<![\w-])--[a-z][\w-]*|\bjp (?:{commands})\b|`(?:{commands}) |(?<![\w/.-])`-[A-Za-z]\b")
+    tree = ast.parse(text)
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
+        if named.search(node.value)
+    ]
+
+
+def test_no_text_outside_of_cli_names_an_option_or_a_command() -> None:
+    found = {name: named_outside_of_cli(text) for name, text in TEXTS.items() if not name.startswith("cli/")}
+    known = [(name, word) for name, words in NAMES_ELSEWHERE.items() for word in words]
+    unexpected = [
+        f"{name}:{line}: {text}"
+        for name, texts in found.items()
+        for line, text in texts
+        if not any(word in text for word in NAMES_ELSEWHERE.get(name, {}))
+    ]
+
+    assert unexpected == [], "carry a remedy of `jp.remedies`"
+    assert [one for one in known if not any(one[1] in text for _, text in found[one[0]])] == [], "take it out"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'raise E("no", hint="use --model")',
+        'x = f"`jp keys set {name}`"',
+        'x = {"a": "see `conversation ls `"}',
+        'x = "-p: `-p K=V`"',
+        'flag("--model", 1)',
+    ],
+)
+def test_a_text_that_names_an_option_or_a_command_is_found(line: str) -> None:
+    assert named_outside_of_cli(f'"""See `jp keys set`."""\n{line}\n')
+    assert not named_outside_of_cli('"""See --model."""\nx = "a - b, a-b, jp runs, `query` is a word"\n')
 
 
 VENDOR_NAMES_ELSEWHERE = {

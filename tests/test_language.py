@@ -22,7 +22,7 @@ SOURCES = ROOT / "src" / "jp"
 REWRITTEN = (
     *("app", "attachment", "cli", "compaction", "config", "context", "conversation", "mcp", "process", "provider"),
     *("render", "tool", "turn", "workspace"),
-    *("__main__.py", "entry_points.py", "errors.py", "file_access.py", "suggestions.py", "tls.py"),
+    *("__main__.py", "entry_points.py", "errors.py", "file_access.py", "remedies.py", "suggestions.py", "tls.py"),
 )
 """Packages and modules below `src/jp` whose docstrings and comments are held to the list."""
 

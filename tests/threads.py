@@ -36,6 +36,7 @@ from jp.conversation.thread import (
 )
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
+from jp.provider.transcript import IncrementalMessages, WireEvent
 
 TEXTS = ("", "a", " ", "\n", "words and words", "é\u2028", "ends in space ")
 BYTES = (b"", b"x", b"\0\xff", b"abc")
@@ -212,3 +213,22 @@ def rendered_by(render: Callable[[Thread], WireRequest], thread: Thread) -> Wire
 def requests_by(render: Callable[[Thread], WireRequest], grown: Sequence[Thread]) -> list[WireRequest]:
     """The requests of a conversation as it grows."""
     return [request for thread in grown if (request := rendered_by(render, thread)) is not None]
+
+
+class _Wire:
+    """Keeps the events that a builder of messages gets."""
+
+    def __init__(self, events: Sequence[WireEvent] = ()) -> None:
+        self.events = list(events)
+
+    def add(self, event: WireEvent) -> None:
+        self.events.append(event)
+
+    def fork(self) -> _Wire:
+        return _Wire(self.events)
+
+
+def in_wire_order(events: Sequence[ViewEvent]) -> list[WireEvent]:
+    """Return the events as builders of messages get them."""
+    thread = Thread(model="m", system=(), tools=(), events=tuple(events))
+    return IncrementalMessages[_Wire]().build(thread, _Wire).events

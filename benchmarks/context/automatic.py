@@ -7,7 +7,7 @@ quarter. Baselines are compacted at the same threshold, to the same target.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -50,6 +50,7 @@ from jp.turn.ports import Renderer, SystemClock, TurnPorts
 from jp.turn.preparation import Preparation
 from jp.turn.request import RequestSettings
 from jp.workspace.workspace import Workspace, create_workspace, find_workspace
+from results import Report
 
 READ = 0.1
 WRITTEN = 1.25
@@ -269,12 +270,13 @@ def product_bill(messages: Transcript, window: int, summarizer: Summarizer, fact
         return simulation.meter.finish(facts, simulation.compactions, finished=finished)
 
 
-def lines(sessions: Sequence[Session], report: Callable[[str], None]) -> Iterator[str]:
+def lines(sessions: Sequence[Session], report: Report) -> Iterator[str]:
     """The table: jp with each summarizer, and the cheapest baseline that keeps as many facts, for each window."""
     names = ("sessions", "finished", "compacted", "breaks", "hit rate %", "billed tokens", "in view %")
     yield f"{'window':>8}  {'':<34}" + "".join(f"{name:>{max(len(name) + 3, 10)}}" for name in names)
     facts = [gold_of(session.messages) for session in sessions]
     notes: list[str] = []
+    rates: list[float] = []
     for window in WINDOWS:
         chosen = [
             (session.messages, of)
@@ -293,22 +295,23 @@ def lines(sessions: Sequence[Session], report: Callable[[str], None]) -> Iterato
         for number, summarizer in enumerate(SUMMARIZERS):
             ours = bills[number * len(chosen) : (number + 1) * len(chosen)]
             yield line(window, f"jp, summarizer: {summarizer}", ours)
+            rates.append(hit_rate(ours))
             notes += missed(window, summarizer, ours, baselines)
         for name, found in baselines.items():
             yield line(window, name, found)
+    report.figures |= {"least hit rate": min(rates), "greatest hit rate": max(rates)}
     yield ""
     yield from notes
 
 
 def line(window: int, name: str, bills: Sequence[Bill]) -> str:
     """A row of the table, over all sessions of a window."""
-    prompt = max(sum(bill.prompt for bill in bills), 1)
     values = (
         str(len(bills)),
         str(sum(bill.finished for bill in bills)),
         str(sum(bill.compactions for bill in bills)),
         str(sum(bill.breaks for bill in bills)),
-        f"{sum(bill.read for bill in bills) / prompt * 100:.1f}",
+        f"{hit_rate(bills):.1f}",
         f"{sum(bill.billed for bill in bills):,.0f}",
         f"{mean_in_view(bills) * 100:.1f}",
     )
@@ -316,6 +319,11 @@ def line(window: int, name: str, bills: Sequence[Bill]) -> str:
     return f"{window:>8,}  {name:<34}" + "".join(
         f"{value:>{width}}" for value, width in zip(values, widths, strict=True)
     )
+
+
+def hit_rate(bills: Sequence[Bill]) -> float:
+    """Return the per cent of what is sent that is read from the cache."""
+    return sum(bill.read for bill in bills) / max(sum(bill.prompt for bill in bills), 1) * 100
 
 
 def mean_in_view(bills: Sequence[Bill]) -> float:
@@ -328,8 +336,7 @@ def missed(
 ) -> Iterator[str]:
     """Yield the bars that jp misses."""
     at = f"below the bar: window {window:,}, summarizer {summarizer}"
-    prompt = max(sum(bill.prompt for bill in bills), 1)
-    rate = sum(bill.read for bill in bills) / prompt * 100
+    rate = hit_rate(bills)
     if rate < WINDOWS[window]:
         yield f"{at}: {rate:.1f} % are read from the cache, {WINDOWS[window]} % are asked for"
     if unfinished := sum(not bill.finished or bill.longest > window for bill in bills):

@@ -72,10 +72,10 @@ def read_whole(path: str | os.PathLike[str], most: int, *, follows: bool = True,
     Raises:
         OSError: see `read_beginning`; also where it has more than `most` bytes (EFBIG).
     """
-    descriptor = open_regular(path, follows=follows, within=within)
+    descriptor, found = _open_regular(path, follows=follows, within=within)
     try:
         # The size of a file in /proc is 0 although it has content.
-        data = None if os.fstat(descriptor).st_size > most else _read(descriptor, most + 1)
+        data = None if found.st_size > most else _read(descriptor, most + 1, found)
     finally:
         os.close(descriptor)
     if data is None or len(data) > most:
@@ -91,9 +91,9 @@ def read_beginning(path: str | os.PathLike[str], most: int, *, follows: bool = T
     Raises:
         OSError: it cannot be read, or is something else than a file; without `follows` also where it is a link (ELOOP).
     """
-    descriptor = open_regular(path, follows=follows)
+    descriptor, found = _open_regular(path, follows=follows, within=None)
     try:
-        return _read(descriptor, most)
+        return _read(descriptor, most, found)
     finally:
         os.close(descriptor)
 
@@ -104,6 +104,10 @@ def open_regular(path: str | os.PathLike[str], *, follows: bool = True, within: 
     Raises:
         OSError: see `read_beginning`.
     """
+    return _open_regular(path, follows=follows, within=within)[0]
+
+
+def _open_regular(path: str | os.PathLike[str], *, follows: bool, within: int | None) -> tuple[int, os.stat_result]:
     # Without O_NONBLOCK, opening a pipe would wait for its writer; without O_NOCTTY, a terminal would become jp's.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | (0 if follows else os.O_NOFOLLOW)
     try:
@@ -114,11 +118,10 @@ def open_regular(path: str | os.PathLike[str], *, follows: bool = True, within: 
             raise OSError(*_KINDS[stat.S_IFSOCK]) from None
         raise
     try:
-        _check(descriptor, os.fspath(path))
+        return descriptor, _checked(descriptor, os.fspath(path))
     except BaseException:
         os.close(descriptor)
         raise
-    return descriptor
 
 
 def replace_cached(path: Path, data: bytes) -> None:
@@ -139,22 +142,26 @@ def replace_cached(path: Path, data: bytes) -> None:
         raise StorageError(message, hint="check its directory with `ls -ld`; `df` shows whether it is full") from None
 
 
-def _check(descriptor: int, path: str) -> None:
-    kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
+def _checked(descriptor: int, path: str) -> os.stat_result:
+    found = os.fstat(descriptor)
+    kind = stat.S_IFMT(found.st_mode)
     if kind == stat.S_IFDIR:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if kind == stat.S_IFIFO and re.fullmatch(_ALREADY_OPEN, path):
         os.set_blocking(descriptor, True)
     elif kind in _KINDS:
         raise OSError(*_KINDS[kind])
+    return found
 
 
-def _read(descriptor: int, most: int) -> bytes:
+def _read(descriptor: int, most: int, found: os.stat_result) -> bytes:
     chunks: list[bytes] = []
-    # With one byte more than it has, a file comes in one piece.
-    piece = min(os.fstat(descriptor).st_size + 1, most) or _PIECE
+    # With one byte more than it has, a file comes in one piece, and its end shows in that.
+    piece = min(found.st_size + 1, most) or _PIECE
     while most > 0 and (chunk := os.read(descriptor, min(piece, most))):
         chunks.append(chunk)
+        if len(chunk) == found.st_size < piece and stat.S_ISREG(found.st_mode):
+            break
         most -= len(chunk)
         piece = _PIECE
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)

@@ -558,3 +558,27 @@ def test_what_is_printed_cannot_steer_a_terminal(tmp_path: Path) -> None:
     assert "\x1b]" not in terminal.shown
     assert piped.stdout.endswith("\x1b[2Jred \x1b[31mtext\x9b1m\x1b]52;c;eA==\x07 end\n")
     assert piped.stdout.startswith("── a ── b.txt (38 bytes")
+
+
+def test_a_dry_run_shows_a_request_that_is_too_large_to_be_sent_without_yes(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "work")
+    (root / "large.txt").write_text("word " * 200_000, encoding="utf-8")
+
+    refused = run_jp("query", "--new", "--attach", "large.txt", "hi", cwd=root)
+    shown = run_jp("query", "--new", "--dry-run", "--attach", "large.txt", "hi", cwd=root)
+
+    large = "the input is 1,000,002 bytes"
+    assert (refused.code, large in refused.stderr, logs(root)) == (2, True, [])
+    assert (shown.code, large in shown.stderr, "only `--yes` would send it" in shown.stderr) == (0, True, True)
+
+
+def test_a_picture_counts_as_what_it_costs(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "work")
+    (root / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(600_000))
+
+    sent = run_jp("query", "--new", "--attach", "photo.png", "hi", cwd=root)
+    limited = ("--cfg", "conversation.max_input_bytes=6000")
+    refused = run_jp("query", "--new", *limited, "--attach", "photo.png", "hi", cwd=root)
+
+    assert sent.code == 0, sent.stderr
+    assert "the input counts as 6,402 bytes, about 1,600 tokens" in refused.stderr

@@ -78,7 +78,7 @@ def conflicted(root: Path) -> Path:
     git(root, "merge", "-q", "other", code=1)
     (log,) = logs(root)
     result = run_jp("conversation", "print", "last", cwd=root)
-    assert (result.code, "jp conversation merge" in result.stderr) == (1, True), result
+    assert (result.code, "merge it" in result.stderr) == (1, True), result
     return log
 
 

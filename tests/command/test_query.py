@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from doubles import kinds, messages
 from forked import prepare, run_jp
-from jp.attachment.file_walk import MAX_FILES
 from jp.conversation.entries import ChatRequest, ConfigDelta, RequestContext
 from stage import ECHO, copied, entries_of, logs, make_workspace, only_log
 
@@ -307,7 +307,13 @@ def test_a_directory_of_ten_thousand_files_is_refused(tmp_path: Path) -> None:
     result = run_jp("query", "--attach", "many", "--yes", "hi", cwd=tmp_path)
 
     assert result.code == 10
-    assert f"'many' matches more than {MAX_FILES:,} files" in result.stderr
+    assert "'many' matches more than 2,000 files" in result.stderr
+    part = re.search(r"such as '(many/[0-9][*])'; `attachments.max_files` is the limit", result.stderr)
+    assert part is not None
+    narrow = run_jp("query", "--attach", part[1], "--cfg", "attachments.max_files=1200", "--yes", "hi", cwd=tmp_path)
+    assert narrow.code == 0
+    typed = run_jp("query", "--attach", part[1], "--cfg", "attachments.max_files=1000", "--yes", "hi", cwd=tmp_path)
+    assert f"{part[1]!r} matches more than 1,000 files" in typed.stderr
 
 
 def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:

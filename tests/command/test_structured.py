@@ -146,7 +146,7 @@ def test_an_answer_that_was_cut_off_is_none_even_where_it_looks_whole(tmp_path: 
         "",
         (
             "error: the answer was cut off at the longest that the model may give, so it is not whole\n"
-            "hint: allow more with `-p max_tokens=N`, or ask for less\n"
+            "hint: allow more with `--param max_tokens=N`, or ask for less\n"
         ),
     )
     assert len(answers(tmp_path)) == 1

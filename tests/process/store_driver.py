@@ -23,6 +23,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from disk_faults import Fault, failing_disk, killed_after, killed_before, killed_within
+from jp.cli.terminal.wording import worded
 from jp.conversation.entries import ChatRequest, ToolCallRequest, ToolCallResponse, TurnStart
 from jp.conversation.resource import Resource
 from jp.errors import JpError
@@ -209,7 +210,7 @@ def failure_of(work: Callable[[], object]) -> dict[str, Any] | None:
     try:
         work()
     except JpError as error:
-        return {"message": error.message, "hint": error.hint, "code": int(error.exit_code)}
+        return {"message": error.message, "hint": worded(error.hint), "code": int(error.exit_code)}
     return None
 
 

@@ -10,14 +10,18 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from conversations import sampled_conversations
+from counting import count_calls
 from doubles import FakeClock, MemoryRecorder, Screen
 from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import compactions_in_force
+from jp.config.model import LlmConfig
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
+    ChatResponse,
     Compaction,
     CycleEnd,
     Digests,
@@ -31,12 +35,20 @@ from jp.conversation.entries import (
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import AssistantReasoning, Parameters, ToolDefinition
 from jp.conversation.turns import undone
+from jp.provider.registry import create_adapter
 from jp.tool.base import CallOutcome, CallStarted, ToolEvent, ToolOutput
-from jp.turn.bound_reasoning import render_bound
+from jp.turn.bound_reasoning import BoundRenderer, render_bound
 from jp.turn.loop import TurnLoop
 from jp.turn.machine import Limits, RetryPolicy
 from jp.turn.ports import Recorder, TurnPorts
-from jp.turn.request import InlineLoader, RequestSettings, build_thread
+from jp.turn.request import (
+    InlineLoader,
+    RequestSettings,
+    ThreadBuilder,
+    build_thread,
+    context_entry,
+    digests_of,
+)
 from prefix_server import BLANK, CheckedProvider, PrefixServer
 
 MODELS = {
@@ -72,6 +84,7 @@ class World:
         self.screen = Screen()
         self.servers = {"anthropic": PrefixServer("anthropic"), "openai": PrefixServer("openai")}
         self.providers = {name: CheckedProvider(server, refuses=refuses) for name, server in self.servers.items()}
+        self.renderers = {name: BoundRenderer(provider) for name, provider in self.providers.items()}
         self.model = "claude-fable-5-1"
         self.system: tuple[str, ...] = ("Be brief.",)
         self.effort: Any = "high"
@@ -133,7 +146,8 @@ class World:
         entries = self.recorder.entries
         more = (*entries, TurnStart(id="next-turn"), ChatRequest(id="next", content="And now?"))
         thread = build_thread(more, self.settings, loader=InlineLoader(), status_formatter=StatusLineFormatter())
-        rendered = render_bound(provider, thread, entries)
+        rendered = self.renderers[provider.id].render(thread, entries)
+        assert rendered == render_bound(create_adapter(LlmConfig(), provider.id, kind=provider.id), thread, entries)
         assert server.check(msgspec.json.decode(msgspec.json.encode(rendered.wire.body))) == []
         for origin in rendered.withheld:
             absent = {other for other in rendered.withheld if other != origin}
@@ -332,3 +346,36 @@ def test_a_fork_without_the_first_requests_proves_only_what_it_has_all_hashes_of
 
     assert other.servers["anthropic"].sent == [0]
     assert other.lost == []
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "openai"])
+def test_a_cycle_of_a_turn_that_withholds_reasoning_reads_and_renders_what_it_adds(vendor: str) -> None:
+    world = World(refuses=True)
+    world.model = next(name for name, provider in MODELS.items() if provider == vendor)
+    world.turn([("read", "list")])
+    world.turn([("read",)] * 12)
+    world.compact(0, tool_calls=ToolCallPolicy(policy="strip", response=True))
+    adapter = create_adapter(LlmConfig(), vendor, kind=vendor)
+    threads, renderer = ThreadBuilder(InlineLoader(), StatusLineFormatter()), BoundRenderer(adapter)
+    entries: list[AnyEntry] = [*world.recorder.entries, TurnStart(id="t"), ChatRequest(id="q", content="Go on.")]
+    context = replace(context_entry(world.settings), provider=adapter.id)
+    thought = next(entry for entry in entries if isinstance(entry, ChatResponse) and entry.reasoning)
+    counts: list[int] = []
+    withheld: list[int] = []
+
+    def prepare() -> None:
+        rendered = renderer.render(threads.build(entries, world.settings), entries)
+        withheld.append(len(rendered.withheld))
+        digests.append(digests_of(rendered.wire.sections, ()))
+
+    entries.append(context)
+    for cycle in range(60):
+        digests: list[Digests] = []
+        counts.append(count_calls(prepare))
+        call = ToolCallRequest(id=f"c{cycle}", call_id=f"c{cycle}", name="read", arguments={"n": cycle})
+        end = CycleEnd(id=f"e{cycle}", attempt=1, finish="tools", digests=digests[0])
+        result = ToolCallResponse(id=f"r{cycle}", request=call.id, content=(TextBlock(text="ok"),))
+        entries += [replace(thought, id=f"t{cycle}"), call, end, result]
+
+    assert min(withheld) == max(withheld) > 12
+    assert max(counts[50:]) <= 1.1 * max(counts[8:18]), counts

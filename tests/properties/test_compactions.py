@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import streams
+from counting import count_calls
+from jp.app.compaction.summarizer import texts_of
 from jp.app.settings import layers_from
 from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import (
@@ -21,7 +21,7 @@ from jp.compaction.overlays import (
     SinceCompaction,
     compactions_in_force,
 )
-from jp.compaction.planning import Planner, PolicyRequest
+from jp.compaction.planning import Planner, PolicyRequest, ResultObserver
 from jp.compaction.projection import TurnOrigin, project
 from jp.compaction.transcript import transcript_of
 from jp.config.entries import ToolCompactionConfig, ToolConfig
@@ -34,18 +34,20 @@ from jp.conversation.entries import (
     Revert,
     SummaryPolicy,
     ToolCallPolicy,
+    ToolCallRequest,
+    ToolCallResponse,
     TurnStart,
     decode,
     encode,
 )
-from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, StoredContent, content_of
+from jp.conversation.resource import TextBlock
 from jp.conversation.thread import AssistantReasoning, ToolResult
 from jp.conversation.turns import divide
 from jp.provider.anthropic.request import render
-from jp.turn.request import RequestSettings, build_thread, context_in_force, schema_in_force
+from jp.turn.request import RequestSettings, SchemaReader, build_thread, context_in_force
 from logs import log, whole_turn
+from streams import Blobs
 
-C = TypeVar("C", bound=Carrier)
 Entries = tuple[AnyEntry, ...]
 SETTINGS = RequestSettings(provider="anthropic", model="claude-haiku-4-5", renderer=1)
 NEXT = (TurnStart(id="next-turn"), ChatRequest(id="next-request", content="And now?"))
@@ -69,17 +71,6 @@ ranges = st.builds(
     keep_first=st.sampled_from((KeepTurns(0), KeepTurns(1))),
     keep_last=st.sampled_from((KeepTurns(0), KeepTurns(1), KeepTokens(100))),
 )
-
-
-class Blobs:
-    """Every text in the blob store is the same one."""
-
-    def load(self, carrier: C, /) -> C:
-        if not isinstance(content_of(carrier), StoredContent):
-            return carrier
-        if isinstance(carrier, (ImageBlock, AudioBlock)):
-            return replace(carrier, sha256=None, size=None, blob=b"picture")
-        return replace(carrier, sha256=None, size=None, chars=None, lines=None, text="some text")
 
 
 def tokens(entries: Entries) -> int:
@@ -145,7 +136,7 @@ def test_compactions_change_no_settings_and_no_turns(entries: Entries, others: E
 
     assert layers_from({}, compacted, foreign=False) == layers_from({}, plain, foreign=False)
     assert context_in_force(compacted) == context_in_force(plain)
-    assert schema_in_force(compacted) == schema_in_force(plain)
+    assert SchemaReader().read(compacted) == SchemaReader().read(plain)
     assert divide(compacted).turns == divide(plain).turns
 
 
@@ -181,3 +172,30 @@ def overlay(number: int, policy: str) -> Compaction:
             return replace(plain, tool_calls=ToolCallPolicy(policy="strip", response=True))
         case _:
             return replace(plain, summary=SummaryPolicy(text=f"what happened in {number}"))
+
+
+@given(any_streams, st.lists(st.integers(0, 12), max_size=12), any_streams)
+def test_what_was_observed_of_a_log_that_grows_is_what_is_observed_of_the_whole(
+    entries: Entries, additions: list[int], others: Entries
+) -> None:
+    observer, known = ResultObserver(texts_of(Blobs())), 0
+
+    for added in (*additions, len(entries)):
+        known = min(known + added, len(entries))
+        assert observer.observe(entries[:known]) == ResultObserver(texts_of(Blobs())).observe(entries[:known])
+    assert observer.observe(others) == ResultObserver(texts_of(Blobs())).observe(others)
+
+
+def test_only_what_is_new_in_a_log_is_observed() -> None:
+    entries: list[AnyEntry] = [TurnStart(id="t")]
+    observer = ResultObserver(texts_of(Blobs()))
+    counts: list[int] = []
+
+    for number in range(40):
+        text = f"error: number {number} of /src/file{number}.py\n" * 30
+        call = ToolCallRequest(id=f"c{number}", call_id="c", name="run", arguments={})
+        entries += [call, ToolCallResponse(id=f"r{number}", request=call.id, content=(TextBlock(text=text),))]
+        counts.append(count_calls(observer.observe, entries))
+
+    assert len(observer.observe(entries)) == 40
+    assert counts[39] - counts[29] <= 4 * 10  # the results are counted, and no text is read again

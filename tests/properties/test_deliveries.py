@@ -6,18 +6,21 @@ import re
 from collections.abc import Iterator, Sequence
 
 from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Struct
 
 from deliveries import BOUND, DEDUPLICATION, delivered_stories
 from jp.compaction.fact_lines import StatusLineFormatter
-from jp.compaction.log_contents import handles_of
+from jp.compaction.log_contents import HandleIndex, handles_of
 from jp.compaction.projection import project
 from jp.compaction.references import cut_handle
 from jp.compaction.status_lines import attachment_place, result_place
 from jp.conversation.entries import AnyEntry, ChatRequest, ToolCallResponse
 from jp.conversation.resource import Block, Resource, ResourceBlock, TextBlock, checksum
 from jp.conversation.thread import ToolResult, UserResource, UserText
-from streams import Story
+from jp.conversation.turns import turns_of, undone
+from jp.tool.duplicates import DeliveryIndex
+from streams import Story, any_streams
 
 REFERENCE = re.compile(r"The content of (\S+) is identical to (.+) \(checksum: sha256:(\w+)\)\. (.*) Refer to that")
 SUPERSEDED = "[superseded] "
@@ -152,3 +155,78 @@ def test_only_what_was_delivered_before_with_the_same_uri_and_content_is_marked(
                 earlier = delivered[resource.duplicate_of]
                 assert any((one.uri, one.text) == (resource.uri, resource.text) for one in earlier)
         delivered[entry.id] = resources
+
+
+def first_deliveries(entries: Sequence[AnyEntry], since: int) -> dict[tuple[str, str], str]:
+    """The first entry of turn `since` or later that delivered each content in full: every entry is looked at."""
+    gone = undone(entries)
+    first: dict[tuple[str, str], str] = {}
+    delivered: set[tuple[str, str, str | None]] = set()
+    turns = [turn for turn in turns_of(entries) if turn.id not in gone]
+    numbered = [(number, entry) for number, turn in enumerate(turns) for entry in turn.entries]
+    for number, entry in numbered:
+        for resource in resources_of(entry):
+            identity = (resource.uri, checksum(resource))
+            is_full = (*identity, resource.duplicate_of) not in delivered
+            delivered.add((*identity, entry.id))
+            if is_full and number >= since:
+                first.setdefault(identity, entry.id)
+    return first
+
+
+def resources_of(entry: AnyEntry) -> tuple[Resource, ...]:
+    match entry:
+        case ChatRequest(resources=resources):
+            return resources
+        case ToolCallResponse(content=blocks):
+            return tuple(block.resource for block in blocks if isinstance(block, ResourceBlock))
+        case _:
+            return ()
+
+
+LOGS = any_streams() | delivered_stories().map(lambda story: tuple(story.entries))
+
+
+@given(
+    entries=LOGS, additions=st.lists(st.integers(0, 12), max_size=20), since=st.integers(0, 3), in_place=st.booleans()
+)
+def test_an_index_that_grows_with_its_log_finds_the_deliveries_that_a_scan_finds(
+    entries: tuple[AnyEntry, ...], additions: list[int], since: int, *, in_place: bool
+) -> None:
+    index, log = DeliveryIndex(), list[AnyEntry]()
+    resources = [resource for entry in entries for resource in resources_of(entry)]
+
+    for added in (*additions, len(entries)):
+        log += entries[len(log) : len(log) + added]
+        index.update(log if in_place else tuple(log))
+        expected = first_deliveries(log, since)
+        gone = undone(log)
+        assert index.turns == sum(turn.id not in gone for turn in turns_of(log))
+        for resource in resources:
+            found = index.first(resource, since=since)
+            assert found == expected.get((resource.uri, checksum(resource)))
+
+
+@given(LOGS, LOGS, st.integers(0, 3))
+def test_an_index_begins_again_with_another_log(
+    before: tuple[AnyEntry, ...], entries: tuple[AnyEntry, ...], since: int
+) -> None:
+    index = DeliveryIndex(before)
+    index.update(entries)
+
+    expected = first_deliveries(entries, since)
+    for resource in (resource for entry in (*before, *entries) for resource in resources_of(entry)):
+        assert index.first(resource, since=since) == expected.get((resource.uri, checksum(resource)))
+
+
+@given(LOGS, LOGS)
+def test_handles_that_grow_with_a_log_are_those_of_the_whole(
+    other: tuple[AnyEntry, ...], entries: tuple[AnyEntry, ...]
+) -> None:
+    index, log = HandleIndex(), list[AnyEntry]()
+
+    for entry in entries:
+        assert dict(index.handles(log, entry)) == handles_of((*log, entry))
+        log.append(entry)
+    for entry in other:
+        assert dict(index.handles(other, entry)) == handles_of((*other, entry))

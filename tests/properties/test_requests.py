@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
@@ -26,6 +26,7 @@ from jp.conversation.entries import (
     ConfigDelta,
     CycleEnd,
     Digests,
+    JsonObject,
     RequestContext,
     Revert,
     ToolCallRequest,
@@ -35,6 +36,7 @@ from jp.conversation.entries import (
 from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, Resource, StoredContent, TextBlock, content_of
 from jp.conversation.thread import AssistantReasoning, Parameters, ToolDefinition
 from jp.provider.anthropic.vendor import AnthropicAdapter
+from jp.provider.base import BodyEncoder
 from jp.provider.errors import ProviderError
 from jp.provider.http import Adapter
 from jp.provider.registry import create_adapter
@@ -170,7 +172,13 @@ MODELS = {
 TOOL = ToolDefinition(name="run", description="Run.", parameters={"type": "object"})
 
 
-def sent(adapter: Adapter, threads: ThreadBuilder, entries: Sequence[AnyEntry], number: int) -> object:
+def sent(
+    adapter: Adapter,
+    threads: ThreadBuilder,
+    entries: Sequence[AnyEntry],
+    number: int,
+    encode: Callable[[JsonObject], bytes] = encode,
+) -> object:
     """Return everything that goes out for a log, and what is recorded and estimated of it."""
     parameters = Parameters(tool_choice="required" if number % 5 == 0 else "auto")
     settings = RequestSettings(
@@ -189,6 +197,7 @@ def sent(adapter: Adapter, threads: ThreadBuilder, entries: Sequence[AnyEntry], 
 def test_requests_of_a_log_that_grows_are_those_of_a_new_process(
     kind: str, entries: tuple[AnyEntry, ...], additions: list[int]
 ) -> None:
+    encoder = BodyEncoder()
     adapter, threads, known = (
         create_adapter(LlmConfig(), kind, kind=kind),
         ThreadBuilder(Blobs(), StatusLineFormatter()),
@@ -199,22 +208,23 @@ def test_requests_of_a_log_that_grows_are_those_of_a_new_process(
         known = min(known + added, len(entries))
         part = entries[:known]
         new = create_adapter(LlmConfig(), kind, kind=kind)
-        assert sent(adapter, threads, part, added) == sent(
+        assert sent(adapter, threads, part, added, encoder.encode) == sent(
             new, ThreadBuilder(Blobs(), StatusLineFormatter()), part, added
         )
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MODELS if kind != "ollama"])
+@pytest.mark.parametrize("kind", MODELS)
 def test_a_cycle_renders_what_it_adds(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     adapter, threads = create_adapter(LlmConfig(), kind, kind=kind), ThreadBuilder(Blobs(), StatusLineFormatter())
     entries: list[AnyEntry] = [TurnStart(id="t"), ChatRequest(id="q", content="Go.")]
     counts: list[int] = []
+    encoder = BodyEncoder()
 
     for cycle in range(60):
         calls: list[object] = []
         sys.setprofile(lambda frame, event, _, calls=calls: calls.append(frame) if event == "call" else None)
         try:
-            sent(adapter, threads, entries, 2)
+            sent(adapter, threads, entries, 2, encoder.encode)
         finally:
             sys.setprofile(None)
         counts.append(len(calls))
@@ -248,3 +258,17 @@ def test_marks_near_the_end_and_on_an_early_attachment_are_those_of_the_whole_re
                 patch.setattr(f"jp.provider.{module}.request.count_markable", count_all)
                 adapter = create_adapter(LlmConfig(), kind, kind=kind)
                 assert near == sent(adapter, ThreadBuilder(Blobs(), StatusLineFormatter()), entries, 2)
+
+
+VALUES = st.none() | st.booleans() | st.text(max_size=3) | st.lists(st.integers(0, 3), max_size=2)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["a", "\u00e9", "messages"]), VALUES), max_size=4), st.data())
+def test_a_body_is_encoded_as_at_once(bodies: list[JsonObject], data: st.DataObject) -> None:
+    encoder = BodyEncoder()
+    items: list[object] = []
+    for body in bodies:
+        assert encoder.encode(body) == encode(body)
+        items = [*items[: data.draw(st.integers(0, len(items)))], *data.draw(st.lists(VALUES, max_size=3))]
+        body["messages"] = items
+        assert encoder.encode(body) == encode(body)

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.json import encode
 
+from jp.compaction.fact_lines import StatusLineFormatter
+from jp.conversation.entries import AnyEntry
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import AssistantText, Thread, ToolCall, ToolResult, UserText, ViewEvent
-from jp.provider.script.provider import Casting
-from jp.provider.script.scenario import Call, Reply, Scenario, When, body_of, sections_of
+from jp.provider.script.provider import Casting, ScriptProvider
+from jp.provider.script.scenario import Call, IncrementalBody, Reply, Scenario, When, body_of, sections_of
+from jp.turn.request import RequestSettings, ThreadBuilder
+from streams import Blobs, streams
 
 WORDS = st.sampled_from(["a", "b", "ab", "c"])
 
@@ -81,3 +88,27 @@ def test_a_longer_conversation_begins_with_the_same_request(
 
     sent = [block for message in start.messages for block in message]
     assert [block for message in whole.messages for block in message][: len(sent)] == sent
+
+
+SETTINGS = RequestSettings(provider="script", model="m", renderer=1, system=("s",))
+
+
+@given(streams(), st.lists(st.integers(0, 12), max_size=30), st.lists(replies, min_size=1, max_size=4).map(tuple))
+def test_a_conversation_that_grows_is_played_as_one_that_is_read_at_once(
+    entries: Sequence[AnyEntry], additions: list[int], choices: tuple[Reply, ...]
+) -> None:
+    scenario = Scenario(reply=choices)
+    provider, threads = ScriptProvider(scenario, source="s"), ThreadBuilder(Blobs(), StatusLineFormatter())
+    growing, known = IncrementalBody(), 0
+    casting = Casting(scenario, growing.build(thread([])))
+
+    for added in (*additions, len(entries)):
+        known = min(known + added, len(entries))
+        view = threads.build(entries[:known], SETTINGS, continuing=added % 2 == 1)
+        body = body_of(view)
+        request, new = provider.render(view), ScriptProvider(scenario, source="s").render(view)
+        assert (encode(request.body), request.sections) == (encode(new.body), new.sections)
+        assert encode(request.body) == encode(body)
+        casting.go_on(growing.build(view))
+        at_once = Casting(scenario, body)
+        assert (casting.cue(), casting.explain()) == (at_once.cue(), at_once.explain())

@@ -6,7 +6,8 @@ from hypothesis import given
 
 from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.projection import Projection, project
-from jp.compaction.transcript import ViewTranscript, transcript_of, whole_transcript
+from jp.compaction.transcript import ViewTranscript, estimate_view, transcript_of, whole_transcript
+from jp.context.budget import estimate_messages
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.thread import ToolResult
 from streams import Story, any_streams, stories, streams
@@ -70,3 +71,10 @@ def test_without_compactions_nothing_is_a_stand_in_but_repetitions(entries: Entr
 
     assert whole_transcript(entries) == whole_transcript(plain)
     assert all(message.meta.kind != "summary" for message in whole_transcript(entries).messages)
+
+
+@given(any_streams())
+def test_a_view_is_estimated_as_its_messages_are(entries: Entries) -> None:
+    view, transcript = adapted(entries)
+
+    assert estimate_view(view) == estimate_messages(transcript.messages)

@@ -21,6 +21,7 @@ import bedrock_wire
 import google_wire
 import openai_wire
 from certificates import one_authority
+from jp.cli.terminal.wording import worded
 from jp.config.assignment import read_partial
 from jp.config.layers import config_of
 from jp.conversation.thread import Parameters, Thread, UserText
@@ -407,7 +408,7 @@ def test_without_a_key_and_another_way_to_sign_in_nothing_is_begun(name: str) ->
     with pytest.raises(AuthenticationError, match="no key for 'work' at") as raised:
         cloud(name, "https://a.example", environ={"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY})
 
-    assert "jp keys set work" in str(raised.value.hint)
+    assert "jp keys set work" in worded(raised.value.hint)
 
 
 @pytest.mark.parametrize(("name", "scope"), [("azure", "cognitiveservices.azure.com"), ("foundry", "ai.azure.com")])

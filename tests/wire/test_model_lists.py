@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from certificates import one_authority
+from jp.cli.terminal.wording import worded
 from jp.provider import discovery
 from jp.provider import discovery as asked_server
 from jp.provider.discovery import FetchedModels, Server, fetch_models
@@ -297,7 +298,7 @@ def test_what_comes_instead_of_a_list_is_told(
         fetch(server_at(server.url, "openai"))
 
     assert caught.value.kind == kind
-    assert words in f"{caught.value.message} {caught.value.hint}"
+    assert words in f"{caught.value.message} {worded(caught.value.hint)}"
 
 
 def test_a_server_that_is_not_there_is_looked_for_where_it_is_said_to_be() -> None:

@@ -8,6 +8,7 @@ import anyio
 import msgspec
 import pytest
 
+from jp.cli.terminal.wording import worded
 from jp.conversation.thread import Thread, UserText
 from loopback import HTML, JSON, Loopback, Reply
 from provider_at import KEY, Ending, provider_at, receive
@@ -59,7 +60,7 @@ def test_an_error_is_of_its_kind_and_says_what_mends_it(status: int, error: str,
 
     assert found is not None
     assert (found.kind, found.status) == (kind, status)
-    assert hint in found.hint
+    assert hint in worded(found.hint)
     assert error in found.message
 
 

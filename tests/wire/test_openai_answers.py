@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 import openai_wire as wire
 from certificates import WITHOUT_CERTIFICATES
+from jp.cli.terminal.wording import worded
 from jp.conversation.entries import InputChange, JsonObject, Usage
 from jp.conversation.thread import Thread, ToolDefinition, UserText
 from jp.provider.base import BlockEnd, Finished, InputReport, Part, ReasoningDelta, TextDelta
@@ -471,4 +472,4 @@ def test_who_cannot_have_summaries_is_told_how_to_do_without() -> None:
     error = failed(400, "unsupported_value", "Your organization must be verified to generate reasoning summaries.")
 
     assert error.kind == "invalid_request"
-    assert "`jp config set providers.llm.openai.reasoning_summary=none`" in str(error.hint)
+    assert "`jp config set providers.llm.openai.reasoning_summary=none`" in worded(error.hint)

@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from anthropic_wire import message
+from jp.cli.terminal.wording import worded
 from jp.config.assignment import read_partial
 from jp.config.layers import config_of
 from jp.conversation.thread import Thread, UserText
@@ -72,14 +73,17 @@ def test_a_server_that_wants_a_key_after_all_is_given_one_by_a_command() -> None
 
     assert ending.error is not None
     assert ending.error.exit_code == ExitCode.AUTHENTICATION
-    assert ending.error.hint == "it needs a key: store one with `jp keys set mine`"
+    assert worded(ending.error.hint) == "it needs a key: store one with `jp keys set mine`"
 
 
 def test_a_server_without_an_address_is_not_asked() -> None:
     with pytest.raises(ConfigurationError, match=r"'providers.llm.mine.base_url' is not set") as caught:
         mine()
 
-    assert caught.value.hint == "set it, such as `jp config set providers.llm.mine.base_url=http://127.0.0.1:8000/v1`"
+    assert (
+        worded(caught.value.hint)
+        == "set it, such as `jp config set providers.llm.mine.base_url=http://127.0.0.1:8000/v1`"
+    )
 
 
 def test_whose_address_nobody_answers_at_may_not_be_running() -> None:

@@ -305,7 +305,7 @@ def test_a_response_is_the_same_wherever_it_is_cut(cuts: set[int]) -> None:
             async for chunk in connection.body():
                 body += chunk
         connection.leave_idle()
-        assert connection.is_ready()
+        assert await connection.ready()
         return body
 
     with here, there:
@@ -330,7 +330,7 @@ def test_a_body_is_decompressed_wherever_it_is_cut(text: bytes, cuts: set[int], 
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [
-        ("gzip", gzip.compress(b"text")[:-3]),
+        ("gzip", gzip.compress(b"text", mtime=0)[:-3]),
         ("deflate", zlib.compress(b"text")[:-1]),
         ("gzip", b"text"),
         ("br", b"text"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
 import msgspec
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from jp.app.options import AnyWorkspace, Options
 from jp.app.query.attachments import AttachmentSchemes
-from jp.app.settings import command_for
+from jp.app.settings import remedy_for
 from jp.attachment.base import AttachmentError, Declaration, history_of, scheme_of
 from jp.attachment.comparison import AttachmentStatus, State, StatusReader
 from jp.attachment.files import similarity
@@ -22,7 +22,7 @@ from jp.config.layers import Resolved
 from jp.conversation.entries import AnyEntry
 from jp.conversation.resource import size_in_bytes
 from jp.errors import UsageError
-from jp.render.tables import count_text, size_text
+from jp.remedies import Ask, Option, Show, TrustWorkspace, UseOption, join, phrase
 from jp.suggestions import MIN_SIMILARITY
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 5
-_LIST = "list them with `jp attachment ls`"
+_LIST = phrase("list them with `", Show("attachments"), "`")
 
 
 def meant(typed: str, canonical: str | None, declared: Mapping[str, str]) -> str:
@@ -75,18 +75,16 @@ def _near(typed: str, declared: Mapping[str, str]) -> str:
 
 T = TypeVar("T")
 
-_LONGEST_STATE = max(map(len, get_args(State)))
-
 
 class DeclaredAttachments(msgspec.Struct, frozen=True, kw_only=True):
     """Attachments that a conversation declares: `texts` as configured, those in `untrusted` without the user's trust.
 
-    `trusting` is the command that gives it.
+    `trusting` gives it.
     """
 
     texts: tuple[str, ...]
     untrusted: Collection[str]
-    trusting: str
+    trusting: TrustWorkspace
     max_bytes: int
 
 
@@ -103,7 +101,7 @@ def declared_in(
     return DeclaredAttachments(
         texts=config.attachments if texts is None else texts,
         untrusted={value.value for value in resolved.ignored if value.key == "conversation.attachments"},
-        trusting=command_for(resolved.ignored, info),
+        trusting=remedy_for(resolved.ignored, info),
         max_bytes=config.max_attachment_bytes,
     )
 
@@ -121,7 +119,9 @@ async def standings(
     async def look(text: str) -> AttachmentStatus:
         if text in declared.untrusted:
             # Not even its spelling is looked at: that may be a stranger's code.
-            return replace(survey.logged(_as_written(text)), detail=f"not trusted: see `{declared.trusting}`")
+            return replace(
+                survey.logged(_as_written(text)), detail=phrase("not trusted: see `", declared.trusting, "`")
+            )
         return await _standing(text, survey, schemes)
 
     return await _all(look, declared.texts)
@@ -139,17 +139,18 @@ async def expectations(
 
 
 def _expectation(declaration: Declaration, standing: AttachmentStatus) -> str:
-    written = _shown(declaration.written)
+    written = as_typed(declaration.written)
     if standing.turn is not None:
-        return f"{written!r} was read in turn {standing.turn} and is not read again; `jp query --attach` does that"
+        told = f"{written!r} was read in turn {standing.turn} and is not read again; `"
+        return phrase(told, Ask((UseOption(Option.ATTACH),)), "` does that")
     match standing.state:
         case "missing":
-            hint = f" {standing.hint}" if standing.hint else ""
-            return f"{standing.detail} now: the next query fails unless it is there by then.{hint}"
+            told = phrase(standing.detail, " now: the next query fails unless it is there by then.")
+            return join(" ", (told, standing.hint))
         case "excluded":
             return f"{written!r} attaches nothing: {standing.detail or 'an exclude leaves it out'}"
         case _:
-            return f"the next query fails: {standing.detail}" if standing.detail else ""
+            return phrase("the next query fails: ", standing.detail) if standing.detail else ""
 
 
 async def _all(look: Callable[[T], Awaitable[AttachmentStatus]], items: Sequence[T]) -> list[AttachmentStatus]:
@@ -187,7 +188,7 @@ def _meant(typed: str, declared: Mapping[str, str], schemes: AttachmentSchemes) 
     except AttachmentError as error:
         canonical, malformed = None, error
     try:
-        found = meant(_shown(typed), canonical, declared)
+        found = meant(as_typed(typed), canonical, declared)
     except UsageError:
         if malformed is not None:
             raise malformed from None
@@ -195,7 +196,7 @@ def _meant(typed: str, declared: Mapping[str, str], schemes: AttachmentSchemes) 
     return found, found != typed and declared[found] != canonical
 
 
-def _shown(text: str) -> str:
+def as_typed(text: str) -> str:
     """Return written text as it may be shown: an address without its password; elsewhere an `@` is an `@`."""
     return without_credentials(text) if scheme_of(text.removeprefix("!")) in {"http", "https"} else text
 
@@ -246,53 +247,43 @@ async def _standing(text: str, survey: StatusReader, schemes: AttachmentSchemes)
     return await survey.status(declaration)
 
 
-def table(texts: Sequence[str], found: Sequence[AttachmentStatus]) -> str:
-    """Return a line for each declaration: its state, what the conversation has of it, and the declaration."""
-    from jp.render.sanitize import one_line
-    from jp.render.tables import cell_width, pad
+class ListedAttachment(msgspec.Struct, frozen=True, kw_only=True):
+    """A declared source and what the conversation has of it.
 
-    rows = [
-        (standing.state, _facts(standing), one_line(_shown(text))) for text, standing in zip(texts, found, strict=True)
-    ]
-    widest = max((cell_width(facts) for _, facts, _ in rows), default=0)
-    lines: list[str] = []
-    for (state, facts, text), standing in zip(rows, found, strict=True):
-        cells = [pad(state, _LONGEST_STATE), *([pad(facts, widest)] if widest else []), text]
-        detail = f"  ({one_line(standing.detail)})" if standing.detail else ""
-        lines.append("  ".join(cells) + detail)
-    return "\n".join(lines)
+    Args:
+        uri: the declaration, without a password.
+        checked: the source was compared with what was read.
+        turn: the turn that read it.
+        files, bytes, tokens: the size of what was read.
+        changed, added, removed: addresses of resources that differ now.
+        detail: the reason of the state.
+    """
 
-
-def _facts(standing: AttachmentStatus) -> str:
-    if not standing.copies:
-        return ""
-    difference = standing.difference
-    several = [count_text(len(standing.copies), "resource")] if len(standing.copies) > 1 else []
-    parts = (("changed", difference.changed), ("added", difference.added), ("removed", difference.removed))
-    is_plain = len(standing.copies) == len(difference.changed) == 1
-    counts = [] if is_plain else [f"{len(uris):,} {word}" for word, uris in parts if uris]
-    return ", ".join([
-        f"turn {standing.turn}",
-        *several,
-        size_text(sum(map(size_in_bytes, standing.copies))),
-        count_text(tokens_of(standing.copies), "token"),
-        *counts,
-        *([] if standing.is_compared else ["not checked"]),
-    ])
+    uri: str
+    state: State
+    checked: bool
+    turn: int | None
+    files: int
+    bytes: int
+    tokens: int
+    changed: tuple[str, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    detail: str | None
 
 
-def as_value(text: str, standing: AttachmentStatus) -> dict[str, object]:
-    """Return the standing of the declaration `text` as data."""
-    return {
-        "uri": _shown(text),
-        "state": standing.state,
-        "checked": standing.is_compared,
-        "turn": standing.turn,
-        "files": len(standing.copies),
-        "bytes": sum(map(size_in_bytes, standing.copies)),
-        "tokens": tokens_of(standing.copies),
-        "changed": standing.difference.changed,
-        "added": standing.difference.added,
-        "removed": standing.difference.removed,
-        "detail": standing.detail or None,
-    }
+def listed(text: str, status: AttachmentStatus) -> ListedAttachment:
+    """Return the `status` of the declaration `text` as a row of a list."""
+    return ListedAttachment(
+        uri=as_typed(text),
+        state=status.state,
+        checked=status.is_compared,
+        turn=status.turn,
+        files=len(status.copies),
+        bytes=sum(map(size_in_bytes, status.copies)),
+        tokens=tokens_of(status.copies),
+        changed=tuple(status.difference.changed),
+        added=tuple(status.difference.added),
+        removed=tuple(status.difference.removed),
+        detail=status.detail or None,
+    )

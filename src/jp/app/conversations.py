@@ -15,6 +15,7 @@ from jp.app.targets import choose, title_of
 from jp.config.layers import Layer, Resolved
 from jp.conversation.entries import AnyEntry
 from jp.errors import JpError, UsageError
+from jp.remedies import Ask, ChangeConversation, Option, Show, UseOption, phrase
 from jp.turn.request import InlineLoader, Loader
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def tidy(options: Options, workspace: AnyWorkspace) -> None:
     try:
         removed = remove_expired(workspace)
     except JpError as error:
-        options.log(f"expired conversations were not looked for: {error.message}")
+        options.log(phrase("expired conversations were not looked for: ", error.message))
         return
     for info in removed:
         from jp.app.drafts import discard_drafts, drafts_directory
@@ -119,7 +120,7 @@ def open_conversation(options: Options, target: str) -> Generator[OpenConversati
     if target == "." and session.active() is None:
         raise UsageError(
             "no conversation is active in this terminal",
-            hint='name one, such as `last`, or start one: `jp query "…"`',
+            hint=phrase("name one, such as `last`, or start one: `", Ask(words="…"), "`"),
         )
     info = choose(options, target, workspace, session)
     lock = workspace.lock(info)
@@ -180,7 +181,7 @@ def import_(options: Options, paths: Sequence[str], *, local: bool = False) -> I
 
     workspace = open_workspace(options)
     if isinstance(workspace, EphemeralWorkspace):
-        raise UsageError("nothing is written here", hint="leave --no-persist out")
+        raise UsageError("nothing is written here", hint=phrase("leave ", Option.NO_PERSIST, " out"))
     with TemporaryDirectory(prefix="jp-import-") as place:
         done = import_conversations(workspace, _import_sources(paths, Path(place)), local=local)
     report = ImportReport(
@@ -231,11 +232,14 @@ def _nothing_new(skipped: Sequence[ImportedConversation]) -> UsageError:
     if len(skipped) > 1:
         return UsageError(
             f"all {len(skipped)} conversations are here already, such as {first.source!r} as {first.id}",
-            hint="list them with `jp conversation ls`",
+            hint=phrase("list them with `", Show("conversations"), "`"),
         )
     return UsageError(
         f"{first.source!r} is here already, as {first.id}",
-        hint=f"go on with it: `jp query --id {first.id}`; or copy it: `jp conversation fork {first.id}`",
+        hint=phrase(
+            *("go on with it: `", Ask((UseOption(Option.TARGET, first.id),)), "`; "),
+            *("or copy it: `", ChangeConversation("fork", first.id), "`"),
+        ),
     )
 
 
@@ -269,7 +273,7 @@ def merge(options: Options, target: str, *, fork: bool = False) -> MergeReport:
 
     workspace = open_workspace(options)
     if isinstance(workspace, EphemeralWorkspace):
-        raise UsageError("nothing is written here", hint="leave --no-persist out")
+        raise UsageError("nothing is written here", hint=phrase("leave ", Option.NO_PERSIST, " out"))
     info = choose(options, target, workspace, open_session(workspace))
     lock = workspace.lock(info)
     acquire(lock, options)

@@ -20,6 +20,7 @@ from jp.app.options import AnyWorkspace
 from jp.app.values import MOST_BYTES, decode
 from jp.config.model import EditorConfig
 from jp.errors import ConfigurationError, JpError, StorageError, UsageError
+from jp.remedies import SetSettings, phrase
 from jp.workspace.files import failure, make_directories, read_file, temporary_beside, write_all
 from jp.workspace.layout import MARKER, silo_directory
 
@@ -186,7 +187,8 @@ async def edited_text(text: str, *, suffix: str, config: EditorConfig) -> str:
     editor = find_editor(config, os.environ)
     if editor is None:
         raise ConfigurationError(
-            "no editor is set", hint="set EDITOR, or for good: `jp config set --in user editor.cmd=vim`"
+            "no editor is set",
+            hint=phrase("set EDITOR, or for good: `", SetSettings(("editor.cmd=vim",), scope="user"), "`"),
         )
     with TemporaryDirectory(prefix="jp-") as directory:
         path = Path(directory) / f"text{suffix}"

@@ -31,6 +31,7 @@ from jp.conversation.entries import AnyEntry, ConfigDelta, Header, JsonObject
 from jp.conversation.forking import TurnRange
 from jp.conversation.turns import turns_of, undone
 from jp.errors import StorageError, UsageError
+from jp.remedies import Option, phrase
 from jp.workspace.files import SYSTEM, timestamp
 from jp.workspace.lifecycle import Seed
 from jp.workspace.listing import Metadata, Parent
@@ -81,7 +82,7 @@ async def fork(options: Options, target: str = ".", request: ForkRequest | None 
         JpError: it could not be read, written or compacted; no fork is left.
     """
     request = ForkRequest() if request is None else request
-    labels = parse_labels(request.labels, option="--label")
+    labels = parse_labels(request.labels, option=Option.LABEL)
     title = None if request.title is None else given_title(request.title)
     workspace = open_workspace(options)
     session = open_session(workspace)
@@ -131,10 +132,10 @@ async def _compact(forking: ForkMaker, info: ConversationInfo, profile: str) -> 
 def _chosen_turns(entries: Sequence[AnyEntry], request: ForkRequest) -> TurnRange:
     """Return the turns that are copied. Undone ones among them come along."""
     if request.turns is not None and request.last is not None:
-        raise UsageError("--turn and --last exclude each other", hint="leave one of them out")
+        raise UsageError(phrase(Option.TURN, " and ", Option.LAST, " exclude each other"), hint="leave one of them out")
     turns = turns_of(entries)
     if request.turns is not None:
-        return parse_turns(request.turns, len(turns), option="--turn")
+        return parse_turns(request.turns, len(turns), option=Option.TURN)
     gone = undone(entries)
     effective = [found.number for found in turns if found.id not in gone]
     first = 0 if request.last is None or request.last >= len(effective) else effective[-request.last]
@@ -275,7 +276,7 @@ def _inherited(source: ConversationInfo, entries: Sequence[AnyEntry], turns: Tur
     )
 
 
-def up_to(text: str, *, option: str) -> ChooseTurns:
+def up_to(text: str, *, option: str | Option) -> ChooseTurns:
     """Return all turns up to and including the one that `text` names."""
 
     def choose(entries: Sequence[AnyEntry]) -> TurnRange:

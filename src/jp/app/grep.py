@@ -184,7 +184,9 @@ class _Words:
 
         expressions = match_expressions(pattern)
         if not expressions:
-            raise UsageError(f"{pattern!r} has no word to search for", hint="`--regex` searches for other characters")
+            raise UsageError(
+                f"{pattern!r} has no word to search for", hint="a regular expression finds other characters"
+            )
         self.expression: str | None = expressions[0]
         self._words = [_folded(word) for word in words_of(pattern)]
 
@@ -211,7 +213,7 @@ class _Expression:
             self._lines = LineMatcher(f"(?i){request.pattern}" if request.ignore_case else request.pattern)
         except JpError as error:
             raise UsageError(
-                f"{request.pattern!r} is no regular expression: {error.message}", hint="`--words` searches for words"
+                f"{request.pattern!r} is no regular expression: {error.message}", hint="search for words instead"
             ) from None
 
     def lines(self, passage: Found, kind: Kind) -> list[tuple[str, bool]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from jp.errors import UsageError
+from jp.remedies import Option, phrase
 from jp.workspace.session import Session, session_key
 from jp.workspace.workspace import Workspace, find_workspace
 
@@ -72,7 +73,10 @@ def open_workspace(options: Options) -> AnyWorkspace:
         JpError: the one that was named is none.
     """
     if options.workspace == "":
-        raise UsageError("--workspace is empty", hint="leave it out to use the workspace around the current directory")
+        raise UsageError(
+            phrase(Option.WORKSPACE, " is empty"),
+            hint="leave it out to use the workspace around the current directory",
+        )
     explicit = None if options.workspace is None else Path(options.workspace)
     found = find_workspace(current_directory(), explicit=explicit)
     if options.persist:

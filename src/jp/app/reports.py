@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from time import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,11 +25,10 @@ from jp.app.models import details_of, pricing
 from jp.app.options import Options
 from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.large_items import LargeItem, Savings, large_items, savings_of
-from jp.compaction.projection import project
-from jp.compaction.transcript import transcript_of
+from jp.compaction.planning import Planner
 from jp.config.model import AppConfig
 from jp.context.breakdown import Breakdown, Bucket, Calibration, Measurement, Room, Source, break_down, ratio_of
-from jp.context.budget import Budget, ItemKind, items_of, threshold
+from jp.context.budget import Budget, ItemKind, threshold
 from jp.context.cache_hints import Volatile, find_volatile
 from jp.conversation.entries import (
     AnyEntry,
@@ -172,8 +172,9 @@ def context_report(options: Options, target: str = ".") -> ContextReport:
         on_servers=on_servers([tool.name for tool in settings.tools], config.conversation.tools),
         trigger_ratio=auto.trigger_ratio if auto.enabled else None,
     )
-    report = context_report_of(read.entries, settings, known, loader=read.loader)
-    gains = gains_of(read.entries, config, window=known.details.context_window, ratio=report.ratio or 1.0)
+    planner = Planner(read.entries, StatusLineFormatter(), config.conversation.tools, now=time())
+    report = context_report_of(planner, settings, known, loader=read.loader)
+    gains = gains_of(planner, config, window=known.details.context_window, ratio=report.ratio or 1.0)
     return replace(
         report,
         id=str(read.id),
@@ -198,19 +199,15 @@ def _settings(entries: Sequence[AnyEntry], config: AppConfig, loader: Loader) ->
     )
 
 
-def context_report_of(
-    entries: Sequence[AnyEntry], settings: RequestSettings, known: Known, *, loader: Loader
-) -> ContextReport:
-    """Return the report for a stream; `settings` are what its next request holds besides.
+def context_report_of(planner: Planner, settings: RequestSettings, known: Known, *, loader: Loader) -> ContextReport:
+    """Return the report for the planner's stream; `settings` are what its next request holds besides.
 
     Raises:
         StorageError: a system prompt or definitions of tools cannot be read.
     """
-    status_formatter = StatusLineFormatter()
-    transcript = transcript_of(project(entries, status_formatter), entries)
+    entries, transcript, items = planner.entries, planner.transcript, planner.items
     parts = tuple(parts_of(settings, known.prompt, known.on_servers))
-    items = tuple(items_of(transcript.messages))
-    last = last_cycle(entries, transcript.messages, loader, status_formatter)
+    last = last_cycle(entries, transcript.messages, loader, planner.status_formatter)
     found = break_down(
         parts,
         items,
@@ -478,6 +475,7 @@ def context_by_turn(read: ReadConversation) -> list[ContextOfTurn]:
     entries = read.entries
     settings = _settings(entries, read.resolved.config, read.loader)
     known = Known(details=ModelDetails(provider=settings.provider, id=settings.model))
+    tools = read.resolved.config.conversation.tools
     positions = {id(entry): position for position, entry in enumerate(entries)}
     starts = [*(positions[id(turn.entries[0])] for turn in turns_of(entries)), len(entries)]
     ends = list(enumerate(starts[1:]))
@@ -488,17 +486,15 @@ def context_by_turn(read: ReadConversation) -> list[ContextOfTurn]:
         compactions = [at for at in range(since, end) if isinstance(entries[at], Compaction)]
         if not compactions and number % step and number != len(ends) - 1:
             continue
+        planners = [Planner(entries[: at + 1], StatusLineFormatter(), tools, now=time()) for at in compactions]
+        before = [Planner(entries[:at], StatusLineFormatter(), tools, now=time()) for at in compactions]
         freed = {
-            entries[at].id: max(_tokens_of_view(entries[:at]) - _tokens_of_view(entries[: at + 1]), 0)
-            for at in compactions
+            entries[at].id: max(old.tokens - new.tokens, 0)
+            for at, old, new in zip(compactions, before, planners, strict=True)
         }
-        report = context_report_of(entries[:end], settings, known, loader=read.loader)
+        planner = Planner(entries[:end], StatusLineFormatter(), tools, now=time())
+        report = context_report_of(planner, settings, known, loader=read.loader)
         shares = [*(one for one in report.buckets if one.kind != "conversation"), *report.conversation]
         tokens = {one.kind: one.estimated for one in shares if one.estimated}
         found.append(ContextOfTurn(turn=number, tokens=tokens, freed_by=freed))
     return found
-
-
-def _tokens_of_view(entries: Sequence[AnyEntry]) -> int:
-    transcript = transcript_of(project(entries, StatusLineFormatter()), entries)
-    return sum(item.tokens for item in items_of(transcript.messages))

@@ -16,6 +16,7 @@ from jp.config.entries import McpServerConfig
 from jp.config.model import AppConfig
 from jp.errors import ConfigurationError, JpError
 from jp.mcp.definitions import Handshake, Listing, ListingCache, fingerprint
+from jp.remedies import SetSettings, phrase
 
 if TYPE_CHECKING:
     from jp.config.entries import ToolConfig
@@ -78,7 +79,7 @@ class ServerListings:
 def unknown_server(name: str, known: Collection[str]) -> ConfigurationError:
     """Return the error for a server that is named but not configured."""
     listed = f"the servers are: {', '.join(sorted(known))}" if known else "there are none"
-    hint = f"{listed}; `jp config set providers.mcp.{name}.command=…` declares one"
+    hint = phrase(f"{listed}; `", SetSettings((f"providers.mcp.{name}.command=…",)), "` declares one")
     return ConfigurationError(f"there is no MCP server {name!r}", hint=hint)
 
 
@@ -251,7 +252,7 @@ class Servers:
                 if not self._configured[name].optional:
                     error.hint = error.hint or f"`providers.mcp.{name}.optional=true` goes on without it"
                     raise
-                self._options.notice(f"{error.message}; going on without it")
+                self._options.notice(phrase(error.message, "; going on without it"))
         self._awaited.clear()
 
     def _begin_after_request(self) -> None:

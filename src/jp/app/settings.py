@@ -29,6 +29,7 @@ from jp.conversation.entries import AnyEntry, ConfigDelta
 from jp.conversation.entries import JsonObject as entries_JsonObject
 from jp.conversation.turns import undone
 from jp.errors import ConfigurationError
+from jp.remedies import TrustWorkspace, phrase
 from jp.workspace.layout import MARKER, silo_directory, user_config_directory
 from jp.workspace.store import original_of
 
@@ -56,7 +57,7 @@ def require_trust(resolved: Resolved, info: ConversationInfo | None = None, *, m
     provider = "" if model is None else _provider(resolved, model)
     needed = [value for value in _ignored(resolved) if value.needed or _is_account(value, provider)]
     if needed:
-        raise UntrustedError(needed, command=command_for(needed, info))
+        raise UntrustedError(needed, remedy=remedy_for(needed, info))
 
 
 def require_none_ignored(resolved: Resolved, info: ConversationInfo) -> None:
@@ -66,7 +67,7 @@ def require_none_ignored(resolved: Resolved, info: ConversationInfo) -> None:
         UntrustedError: something is.
     """
     if resolved.ignored:
-        raise UntrustedError(resolved.ignored, command=command_for(resolved.ignored, info))
+        raise UntrustedError(resolved.ignored, remedy=remedy_for(resolved.ignored, info))
 
 
 def require_tool(resolved: Resolved, name: str, info: ConversationInfo | None = None) -> None:
@@ -78,13 +79,14 @@ def require_tool(resolved: Resolved, name: str, info: ConversationInfo | None = 
     path = ("conversation", "tools", name)
     needed = [value for value in resolved.ignored if value.path[: len(path)] == path]
     if needed and name not in resolved.config.conversation.tools:
-        raise UntrustedError(needed, command=command_for(needed, info))
+        raise UntrustedError(needed, remedy=remedy_for(needed, info))
 
 
 def tell_ignored(options: Options, resolved: Resolved, info: ConversationInfo | None = None) -> None:
     """Name what is ignored, in one notice."""
     if ignored := _ignored(resolved):
-        options.notice(f"ignored until trusted: {listed(ignored)}; `{command_for(ignored, info)}` accepts it")
+        told = phrase("ignored until trusted: ", listed(ignored))
+        options.notice(phrase(told, "; `", remedy_for(ignored, info), "` accepts it"))
 
 
 def untrusted_attachments(resolved: Resolved) -> tuple[Ignored, ...]:
@@ -101,10 +103,10 @@ def as_value(value: Ignored) -> dict[str, object]:
     return {"key": value.key, "value": value.value, "origin": value.origin}
 
 
-def command_for(values: Sequence[Ignored], info: ConversationInfo | None) -> str:
-    """Return the command that accepts these values."""
+def remedy_for(values: Sequence[Ignored], info: ConversationInfo | None) -> TrustWorkspace:
+    """Return the remedy that accepts these values."""
     is_conversations = info is not None and any(value.conversation_marks for value in values)
-    return f"jp workspace trust --id {info.id}" if info is not None and is_conversations else "jp workspace trust"
+    return TrustWorkspace(conversation=str(info.id) if info is not None and is_conversations else "")
 
 
 def _provider(resolved: Resolved, model: str) -> str:
@@ -254,7 +256,7 @@ def read_sources(options: Options, workspace: AnyWorkspace, *, lenient: bool = F
     except ConfigurationError as error:
         if not lenient:
             raise
-        options.notice(f"printed without your settings: {error.message}")
+        options.notice(phrase("printed without your settings: ", error.message))
         lower = []
     return Sources(
         places=places,

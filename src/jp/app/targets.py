@@ -11,6 +11,7 @@ import msgspec
 
 from jp.conversation.ids import ConversationId
 from jp.errors import UsageError
+from jp.remedies import Ask, ChangeConversation, Option, Show, UseOption, phrase
 from jp.suggestions import MIN_SIMILARITY
 from jp.workspace.listing import ConversationInfo
 from jp.workspace.session import Session
@@ -23,7 +24,7 @@ _NAME = re.compile(r"[^\s=@,:]+")
 _HINT = "write it as K=V, such as area=lexer, or just K"
 
 
-def parse_labels(texts: Iterable[str], *, option: str) -> dict[str, str]:
+def parse_labels(texts: Iterable[str], *, option: str | Option) -> dict[str, str]:
     """Return names and values; of a name that is given twice the last value.
 
     Raises:
@@ -32,14 +33,16 @@ def parse_labels(texts: Iterable[str], *, option: str) -> dict[str, str]:
     return dict(_parsed(text, option) for text in texts)
 
 
-def check_name(text: str, *, option: str) -> str:
+def check_name(text: str, *, option: str | Option) -> str:
     """Return `text`, which is the name of a label.
 
     Raises:
         UsageError: it cannot be; it names `option`.
     """
     if _NAME.fullmatch(text) is None or not text.isprintable():
-        raise UsageError(f"{option} cannot be {text!r}", hint="a label's name has no spaces and none of = @ , :")
+        raise UsageError(
+            phrase(option, f" cannot be {text!r}"), hint="a label's name has no spaces and none of = @ , :"
+        )
     return text
 
 
@@ -57,12 +60,12 @@ def label_text(name: str, value: str) -> str:
     return f"{name}={value}" if value else name
 
 
-def _parsed(text: str, option: str) -> tuple[str, str]:
+def _parsed(text: str, option: str | Option) -> tuple[str, str]:
     name, _, value = text.partition("=")
     if not value.isprintable() and value:
-        raise UsageError(f"{option} cannot be {text!r}", hint=_HINT)
+        raise UsageError(phrase(option, f" cannot be {text!r}"), hint=_HINT)
     if _NAME.fullmatch(name) is None or not name.isprintable():
-        raise UsageError(f"{option} cannot be {text!r}", hint=_HINT)
+        raise UsageError(phrase(option, f" cannot be {text!r}"), hint=_HINT)
     return name, value
 
 
@@ -134,15 +137,6 @@ Target = Active | Previous | Last | Picked | Named
 _WORDS: dict[str, Target] = {".": Active(), "prev": Previous(), "last": Last()}
 
 
-_TURN_OF = re.compile(r"(?P<target>\.|prev|last|(?:jp-c)?[0-9]+):(?P<turn>-?[0-9]+)", re.IGNORECASE)
-
-
-def split_turn(target: str) -> tuple[str, str | None]:
-    """Return the conversation and the turn of `ID:TURN`, as `jp conversation grep` prints it; no turn in another."""
-    found = _TURN_OF.fullmatch(target.strip())
-    return (target, None) if found is None else (found["target"], found["turn"])
-
-
 def parse_target(text: str) -> Target:
     """Read a target.
 
@@ -153,7 +147,9 @@ def parse_target(text: str) -> Target:
     if not written:
         raise UsageError(
             "an empty text names no conversation",
-            hint="name an id, a title, '.', 'prev', 'last' or '@LABEL'; `jp conversation ls` lists them",
+            hint=phrase(
+                "name an id, a title, '.', 'prev', 'last' or '@LABEL'; `", Show("conversations"), "` lists them"
+            ),
         )
     if written in _WORDS:
         return _WORDS[written]
@@ -219,8 +215,8 @@ def near(text: str, candidates: Sequence[Candidate]) -> list[Candidate]:
 
     def likeness(candidate: Candidate) -> float:
         best = 0.0
-        for phrase in _phrases(candidate.title[:_COMPARED_CHARS].casefold(), len(wanted.split())):
-            matcher.set_seq1(phrase)
+        for words in _phrases(candidate.title[:_COMPARED_CHARS].casefold(), len(wanted.split())):
+            matcher.set_seq1(words)
             if matcher.real_quick_ratio() >= MIN_SIMILARITY and matcher.quick_ratio() >= MIN_SIMILARITY:
                 best = max(best, matcher.ratio())
         return best
@@ -239,8 +235,12 @@ def _phrases(title: str, count: int) -> set[str]:
 
 
 _LISTED = 10
-_LIST = "list them with `jp conversation ls`"
-_NAME_ONE = "name one: `jp conversation ls` lists them, `jp conversation use ID` activates one"
+_LIST = phrase("list them with `", Show("conversations"), "`")
+_NAME_ONE = phrase(
+    *("name one: `", Show("conversations"), "` lists them, `"),
+    *(ChangeConversation("activate", "ID"), "` activates one"),
+)
+_START = phrase("start one with `", Ask((UseOption(Option.NEW),), words="…"), "`")
 TARGET_HELP = (
     "An id or the start of one, '.' (active here), 'prev', 'last' (used last), '@LABEL' or '@LABEL=VALUE', words of a "
     "title, or '?' to pick one."
@@ -379,10 +379,15 @@ def title_of(info: ConversationInfo) -> str:
 
     Fit to be shown.
     """
+    return display_name(info.metadata.title, info.metadata.first_words, info.directory.name)
+
+
+def display_name(title: str | None, first_words: str | None, directory: str) -> str:
+    """Return the same of a conversation in `directory`."""
     from jp.render.sanitize import one_line
 
-    words = info.directory.name.partition("-")[2].replace("-", " ")
-    return one_line(info.metadata.title or info.metadata.first_words or words or "untitled")
+    words = directory.rpartition("/")[2].partition("-")[2].replace("-", " ")
+    return one_line(title or first_words or words or "untitled")
 
 
 class _Several:
@@ -531,7 +536,7 @@ class _Chooser:
     def _nothing(self) -> UsageError:
         if self._archived:
             return UsageError("no conversation is archived", hint=_LIST)
-        return UsageError("there are no conversations here yet", hint='start one with `jp query --new "…"`')
+        return UsageError("there are no conversations here yet", hint=_START)
 
     def _unknown(self, text: str, target: Named, candidates: Sequence[Candidate]) -> UsageError:
         with suppress(UsageError):  # what is there and cannot be used says why
@@ -544,7 +549,7 @@ class _Chooser:
             return UnknownTargetError(message, hint=f"one {which} does: {names}; name it by its id")
         wanted = target.label if isinstance(target, Labeled) else text
         if isinstance(target, Identified) or wanted.startswith(_PREFIX):
-            return UnknownTargetError(message, hint=f"ids look like 'jp-c17800836875'; {_LIST}")
+            return UnknownTargetError(message, hint=phrase("ids look like 'jp-c17800836875'; ", _LIST))
         choices = [candidate for candidate in candidates if candidate.is_archived == self._archived]
         alike = [] if isinstance(target, Labeled) else near(wanted, choices)
         meant = " or ".join(f"{candidate.title!r} ({candidate.id})" for candidate in alike)
@@ -572,7 +577,8 @@ def _no_picker(text: str) -> UsageError:
     else:
         why, hint = "there is no terminal for it here", "stdin and stderr have to be the terminal"
     return UsageError(
-        f"{text!r} picks a conversation from a list, and {why}", hint=f"{hint}; or name the conversation: {_LIST}"
+        f"{text!r} picks a conversation from a list, and {why}",
+        hint=phrase(hint, "; or name the conversation: ", _LIST),
     )
 
 

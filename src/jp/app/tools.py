@@ -22,6 +22,7 @@ from jp.conversation.entries import AnyEntry
 from jp.conversation.resource import Carrier
 from jp.errors import JpError, UsageError
 from jp.provider.registry import ModelId
+from jp.remedies import Show, phrase
 from jp.tool.toolbox import nearest
 from jp.turn.request import InlineLoader, Loader
 
@@ -195,5 +196,6 @@ def unknown_name(name: str, toolset: Toolset, read: ReadTools) -> UsageError:
         UntrustedError: there is one once the user trusts the workspace.
     """
     require_tool(read.resolved, name, read.info)
-    more = "; `jp tool ls --refresh` asks the MCP servers that nobody has asked yet" if read.strange_servers() else ""
-    return UsageError(f"there is no tool {name!r}", hint=f"{nearest(name, toolset.all_names)}{more}")
+    listing = Show("tools", refreshed=True)
+    more = phrase("; `", listing, "` asks the MCP servers that nobody has asked yet") if read.strange_servers() else ""
+    return UsageError(f"there is no tool {name!r}", hint=phrase(nearest(name, toolset.all_names), more))

@@ -13,6 +13,7 @@ import msgspec
 from jp.conversation.forking import TurnRange
 from jp.conversation.turns import prompt_tokens
 from jp.errors import UsageError
+from jp.remedies import ChangeConversation, Option, phrase
 from jp.render.tables import money_text
 from jp.turn.usage import Spending
 
@@ -28,7 +29,7 @@ def is_duration(text: str) -> bool:
     return _NUMBER.fullmatch(plain) is not None or _PIECES.fullmatch(plain) is not None
 
 
-def parse_duration(text: str, *, option: str) -> float:
+def parse_duration(text: str, *, option: str | Option) -> float:
     """Seconds. A bare number is seconds, too.
 
     Raises:
@@ -38,7 +39,7 @@ def parse_duration(text: str, *, option: str) -> float:
     if _NUMBER.fullmatch(plain):
         return float(plain)
     if not is_duration(plain):
-        raise UsageError(f"{option} cannot be {text!r}", hint="use a duration such as 30s, 5m, 1h30m or 2d")
+        raise UsageError(phrase(option, f" cannot be {text!r}"), hint="use a duration such as 30s, 5m, 1h30m or 2d")
     return sum(float(number) * _UNITS[unit] for number, unit in _PIECE.findall(plain))
 
 
@@ -48,7 +49,7 @@ DEFAULT_LIFETIME = "1d"
 _LONGEST_SECONDS = 100 * 365 * 86_400
 
 
-def end_of_life(duration: str, *, option: str) -> str:
+def end_of_life(duration: str, *, option: str | Option) -> str:
     """Return the moment that lies `duration` from now, as metadata have it.
 
     Raises:
@@ -58,11 +59,13 @@ def end_of_life(duration: str, *, option: str) -> str:
 
     seconds = parse_duration(duration, option=option)
     if seconds > _LONGEST_SECONDS:
-        raise UsageError(f"{option} {duration} is longer than a hundred years", hint="such a conversation needs no end")
+        raise UsageError(
+            phrase(option, f" {duration} is longer than a hundred years"), hint="such a conversation needs no end"
+        )
     return timestamp(SYSTEM.now() + int(seconds * 1000))
 
 
-def parse_turns(text: str, count: int, *, option: str) -> TurnRange:
+def parse_turns(text: str, count: int, *, option: str | Option) -> TurnRange:
     """Return the turns that `text` names of `count` turns. A range may reach beyond the last.
 
     Raises:
@@ -73,20 +76,20 @@ def parse_turns(text: str, count: int, *, option: str) -> TurnRange:
         start = int(first) if first or not dots else 0
         stop = (int(end) if end else -1) if dots else start
     except ValueError:
-        message = f"{option} cannot be {text!r}"
-        raise UsageError(message, hint=f"write N, A..B, A.. or ..B, such as {option} 2..5") from None
+        message = phrase(option, f" cannot be {text!r}")
+        raise UsageError(message, hint=phrase("write N, A..B, A.. or ..B, such as ", option, " 2..5")) from None
     start, stop = (number + count if number < 0 else number for number in (start, stop))
     if 0 <= stop < start < count:
         raise UsageError(
-            f"{option} {text}: the range is reversed, it ends before it begins",
-            hint=f"write {option} {stop}..{start}: from the first turn to the last one",
+            phrase(option, f" {text}: the range is reversed, it ends before it begins"),
+            hint=phrase("write ", option, f" {stop}..{start}: from the first turn to the last one"),
         )
     if not 0 <= start < count or stop < start:
-        raise _missing(f"{option} {text}", count)
+        raise _missing(phrase(option, f" {text}"), count)
     return TurnRange(first=start, last=min(stop, count - 1))
 
 
-def parse_turn(text: str, count: int, *, option: str) -> int:
+def parse_turn(text: str, count: int, *, option: str | Option) -> int:
     """Return the number of the turn that `text` names of `count` turns.
 
     Raises:
@@ -95,17 +98,19 @@ def parse_turn(text: str, count: int, *, option: str) -> int:
     try:
         number = int(text)
     except ValueError:
-        message = f"{option} cannot be {text!r}"
-        raise UsageError(message, hint=f"write the number of a turn, such as {option}=3 or {option}=-2") from None
+        message = phrase(option, f" cannot be {text!r}")
+        raise UsageError(
+            message, hint=phrase("write the number of a turn, such as ", option, "=3 or ", option, "=-2")
+        ) from None
     found = number + count if number < 0 else number
     if not 0 <= found < count:
-        raise _missing(f"{option}={text}", count)
+        raise _missing(phrase(option, f"={text}"), count)
     return found
 
 
 def _missing(written: str, count: int) -> UsageError:
     numbers = f"they are 0 to {count - 1}" if count else "there are none"
-    return UsageError(f"{written}: there is no such turn", hint=f"of this conversation's turns {numbers}")
+    return UsageError(phrase(written, ": there is no such turn"), hint=f"of this conversation's turns {numbers}")
 
 
 _AGE_UNITS = ((60, "s"), (3600, "min"), (86_400, "h"), (86_400 * 30, "d"), (86_400 * 365, "mo"))
@@ -138,7 +143,7 @@ def cost_sentence(spending: Spending) -> str:
     return f"{text}; what {spending.unpriced:,} of {spending.cycles:,} cycles cost is unknown"
 
 
-def given_title(text: str, *, option: str = "--title") -> str:
+def given_title(text: str, *, option: str | Option = Option.TITLE) -> str:
     """Return the title that `text` is: in one line, without anything that steers a terminal.
 
     Raises:
@@ -148,7 +153,8 @@ def given_title(text: str, *, option: str = "--title") -> str:
 
     title = one_line(text)
     if not title:
-        raise UsageError(f"{option}: a title has words in it", hint="`jp conversation edit --no-title` takes one away")
+        hint = phrase("`", ChangeConversation("untitle"), "` takes one away")
+        raise UsageError(phrase(option, ": a title has words in it"), hint=hint)
     return title
 
 
@@ -181,7 +187,8 @@ def choose_source(mode: int | None, *, is_terminal: bool, asked: bool, refused: 
     """
     if asked and refused:
         raise UsageError(
-            "'-' and --no-stdin exclude each other", hint="'-' reads standard input, --no-stdin leaves it alone"
+            phrase("'-' and ", Option.NO_STDIN, " exclude each other"),
+            hint=phrase("'-' reads standard input, ", Option.NO_STDIN, " leaves it alone"),
         )
     if mode is None or refused:
         return "none"
@@ -264,3 +271,12 @@ async def _read_chunk(source: Source) -> bytes:
             return os.read(_STDIN, _CHUNK_BYTES)
         except BlockingIOError:  # somebody else who reads it was faster
             continue
+
+
+_TURN_OF = re.compile(r"(?P<target>\.|prev|last|(?:jp-c)?[0-9]+):(?P<turn>-?[0-9]+)", re.IGNORECASE)
+
+
+def split_turn(target: str) -> tuple[str, str | None]:
+    """Return the conversation and the turn of `ID:TURN`, as `jp conversation grep` prints it; no turn in another."""
+    found = _TURN_OF.fullmatch(target.strip())
+    return (target, None) if found is None else (found["target"], found["turn"])

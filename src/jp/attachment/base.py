@@ -14,6 +14,7 @@ from jp.conversation.entries import AnyEntry, ChatRequest, Event, Header, Origin
 from jp.conversation.resource import Resource, ResourceBlock, file_uri
 from jp.conversation.turns import turns_of, undone
 from jp.errors import ExitCode, JpError
+from jp.remedies import Ask, phrase
 
 if TYPE_CHECKING:
     from anyio import Semaphore
@@ -35,13 +36,14 @@ class ResolveContext(msgspec.Struct, frozen=True, kw_only=True):
 
     `root` is the workspace's root (or the current directory outside any), `cwd` what paths that a user types refer
     to. `anchored` says that `root` is the same for every command on a conversation, so that declarations may begin
-    there. `max_bytes` bounds one resource.
+    there. `max_bytes` bounds one resource, `max_files` the files of one directory or glob.
     """
 
     root: Path
     cwd: Path
     anchored: bool = True
     max_bytes: int = 10 * 1024 * 1024
+    max_files: int = 2_000
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):
@@ -219,7 +221,7 @@ def parse(text: str, around: DeclarationContext) -> ParsedDeclaration:
     if not body or "\0" in body:
         raise AttachmentError(f"{text!r} is not an attachment", hint="Give a path, a glob or a URI.")
     if body == "-":
-        hint = "Pipe it: `command | jp query …` adds standard input to the question."
+        hint = phrase("Pipe it: `command | ", Ask(is_open=True), "` adds standard input to the question.")
         raise AttachmentError(f"{text!r} is not an attachment", hint=hint)
     if (conversation := _CONVERSATION.fullmatch(body)) is not None and not around.exists(body):
         selector = f"*:{turn}..{turn}" if (turn := conversation["turn"]) else conversation["selector"]

@@ -13,6 +13,7 @@ import msgspec
 from jp.attachment.base import AttachmentError, Declaration, Resolution, ResolveContext, Slots
 from jp.conversation.resource import Resource
 from jp.process.environment import child_environment, exit_code_text, find_program
+from jp.remedies import Ask, phrase
 
 if TYPE_CHECKING:
     from jp.process.guardian import ProcessLimits, ProcessResult
@@ -142,7 +143,7 @@ AT_ONCE = 4
 
 _slots = Slots("command", AT_ONCE)
 
-_PIPE = "Pipe its output instead: `command | jp query …`."
+_PIPE = phrase("Pipe its output instead: `command | ", Ask(is_open=True), "`.")
 
 
 class CommandHandler:

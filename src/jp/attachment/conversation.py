@@ -42,6 +42,7 @@ from jp.conversation.resource import (
 from jp.conversation.thread import CarrierChange, map_carriers
 from jp.conversation.turns import Attempt, Turn, cycles_of, is_blank, turns_of, undone
 from jp.errors import JpError
+from jp.remedies import Show, phrase
 
 Content = Literal["assistant", "user", "reasoning", "tools"]
 
@@ -386,7 +387,7 @@ def _plain(entry: Event, load: CarrierChange) -> Event:
 
 
 _LISTED = 10
-_LIST = "List the conversations with `jp conversation ls`."
+_LIST = phrase("List the conversations with `", Show("conversations"), "`.")
 
 
 class StoredConversation(msgspec.Struct, frozen=True, kw_only=True):
@@ -523,7 +524,7 @@ class ConversationHandler:
 
 
 def _failure(written: str, error: JpError) -> AttachmentError:
-    return AttachmentError(f"{written!r} cannot be read: {error.message}", hint=error.hint or _LIST)
+    return AttachmentError(phrase(f"{written!r} cannot be read: ", error.message), hint=error.hint or _LIST)
 
 
 def _excerpt(stored: StoredConversation, selection: Selection, conversation: str, written: str) -> Excerpt:
@@ -536,7 +537,7 @@ def _excerpt(stored: StoredConversation, selection: Selection, conversation: str
     present = [turn for turn in turns_of(stored.entries) if turn.id not in gone]
     if not present:
         message = f"{written!r}: the conversation {conversation!r} has no turn that could be attached"
-        raise AttachmentError(message, hint=f"A turn cannot attach itself. {_LIST}")
+        raise AttachmentError(message, hint=phrase("A turn cannot attach itself. ", _LIST))
     chosen = set(selection.turns.of([turn.number for turn in present]))
     if not chosen:
         message = f"{written!r}: the conversation {conversation!r} has no turns {selection.turns.text!r}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 import msgspec
@@ -243,9 +245,6 @@ def _exclude_file(directory: str) -> str | None:
     return str(git / "info" / "exclude")
 
 
-MAX_FILES = 2_000
-"""Maximum number of files of one declaration; more are taken for a mistake."""
-
 MAX_ENTRIES = 250_000
 """Maximum number of directory entries that one walk visits."""
 
@@ -278,8 +277,11 @@ class Expansion(msgspec.Struct, kw_only=True):
 class Walk:
     """One walk. Links to directories are not followed, so that it ends; links to files inside the anchor are."""
 
-    def __init__(self, declaration: Declaration, bounds: WalkBounds, exclusion: Exclusion, root: str) -> None:
+    def __init__(
+        self, declaration: Declaration, bounds: WalkBounds, exclusion: Exclusion, root: str, *, max_files: int
+    ) -> None:
         self._declaration = declaration
+        self._max_files = max_files
         self._bounds = bounds
         self._exclusion = exclusion
         self._ignore = IgnoreRules.around(bounds.base, root)
@@ -347,9 +349,13 @@ class Walk:
             self._found.files.add(path)
         else:
             self._found.skip(path, "neither a file nor a directory")
-        if len(self._found.files) + len(self._links) > MAX_FILES:
-            message = f"{self._declaration.written!r} matches more than {MAX_FILES:,} files"
-            raise AttachmentError(message, hint=_NARROW)
+        if len(self._found.files) + len(self._links) > self._max_files:
+            written = self._declaration.written
+            names = [os.path.relpath(path, self._bounds.base) for path in (*self._found.files, *self._links)]
+            part = narrower(written, names)
+            proposal = f"attach a part of it, such as {part!r}" if part else "attach a part of it"
+            message = f"{written!r} matches more than {self._max_files:,} files"
+            raise AttachmentError(message, hint=f"{proposal}; `attachments.max_files` is the limit")
 
     def _is_ignored(self, directory: str, name: str, *, is_directory: bool) -> bool:
         is_ignored = self._ignore.ignores(directory, name, is_directory=is_directory)
@@ -379,6 +385,38 @@ class Walk:
 
 
 _NARROW = "Narrow it with a glob such as 'src/**/*.py', or exclude a directory with '!DIRECTORY'."
+
+
+def narrower(written: str, names: Sequence[str]) -> str:
+    """Return a pattern for some of the files that `written` matches; empty where none is found.
+
+    Args:
+        written: A path or a glob, as a user typed it.
+        names: The files, relative to the part of it that is no pattern.
+    """
+    segments = written.rstrip("/").split("/")
+    fixed = next((number for number, segment in enumerate(segments) if _is_pattern(segment)), len(segments))
+    head, pattern = segments[:fixed], segments[fixed:]
+    inside = Counter(name.partition("/")[0] for name in names if "/" in name and not _is_pattern(name))
+    if inside and pattern[:1] in ([], ["**"]):
+        directory, count = inside.most_common(1)[0]
+        if count < len(names):
+            return "/".join([*head, directory, *pattern])
+    ends = [name.rpartition("/")[2] for name in names]
+    pairs = zip(min(ends), max(ends), strict=False)
+    shared = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    following = Counter(end[len(shared)] for end in ends if len(end) > len(shared))
+    *between, last = pattern or (["**", "*"] if inside else ["*"])
+    if not following or not last.startswith("*") or _is_pattern(start := shared + following.most_common(1)[0][0]):
+        return ""
+    return "/".join([*head, *between, start + last])
+
+
+def _is_pattern(text: str) -> bool:
+    return not _PATTERN_CHARACTERS.isdisjoint(text)
+
+
+_PATTERN_CHARACTERS = frozenset("*?[]{}\\!")
 
 
 def is_never_entered(path: str, root: str) -> bool:

@@ -41,6 +41,7 @@ from jp.attachment.file_paths import (
 from jp.attachment.file_walk import Exclusion, Expansion, Walk, WalkBounds, is_never_entered
 from jp.attachment.media import BinaryMedia, Media, TextMedia, UnsupportedMedia, identify
 from jp.conversation.resource import Annotations, Resource, file_uri
+from jp.remedies import Ask, Option, phrase
 from jp.suggestions import MIN_SIMILARITY
 
 
@@ -171,7 +172,7 @@ def unreadable(declaration: Declaration, error: OSError) -> AttachmentError:
 def _not_a_file(declaration: Declaration, mode: int) -> AttachmentError:
     """Return the error for something whose reading may never end."""
     kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
-    hint = "Pipe its output: `command | jp query …`."
+    hint = phrase("Pipe its output: `command | ", Ask(is_open=True), "`.")
     return AttachmentError(f"{declaration.written!r} is {kind}, not a file", hint=hint)
 
 
@@ -179,8 +180,9 @@ def _too_large(declaration: Declaration, path: str, size: int, context: ResolveC
     """Return the error for a file over the bound: `path` as displayed, one of those that `declaration` matches."""
     inside = "" if path == declaration.written else f" in {declaration.written!r}"
     message = f"{path!r}{inside} has {format_size(size)}; an attachment has at most {format_size(context.max_bytes)}"
-    remedy = f"Exclude it with '!{path}'" if inside else "Pipe a part of it: `head -c 100K FILE | jp query …`"
-    return AttachmentError(message, hint=f"{remedy}, or raise 'conversation.max_attachment_bytes'.")
+    piped = phrase("Pipe a part of it: `head -c 100K FILE | ", Ask(is_open=True), "`")
+    remedy = f"Exclude it with '!{path}'" if inside else piped
+    return AttachmentError(message, hint=phrase(remedy, ", or raise 'conversation.max_attachment_bytes'."))
 
 
 def nothing_found(declaration: Declaration, location: Location, found: Expansion) -> MissingSourceError:
@@ -288,7 +290,8 @@ class FileReader:
         if self._declaration.confined and not is_inside:
             where = f"{str(self._context.root)!r}, and declarations in files must not leave it"
             message = f"{self._declaration.written!r} leads outside of {where}"
-            raise AttachmentError(message, hint="A path given with `--attach` may lie anywhere.")
+            hint = phrase("A path given with `", Option.ATTACH, "` may lie anywhere.")
+            raise AttachmentError(message, hint=hint)
         # The real path of a pipe in /dev/fd does not exist, so use the given path.
         mode = os.stat(location.path).st_mode  # noqa: PTH116  paths are text here
         if self._declaration.typed and not location.tail:
@@ -312,7 +315,7 @@ class FileReader:
             raise AttachmentError(message, hint="Attach single files by their paths.")
         if (exclude := self._exclusion.by(location.path) or self._exclusion.by(bounds.base)) is not None:
             return MatchedFiles(files=(), bounds=bounds, excluded_by=exclude)
-        walk = Walk(self._declaration, bounds, self._exclusion, self._root)
+        walk = Walk(self._declaration, bounds, self._exclusion, self._root, max_files=self._context.max_files)
         expansion = walk.run(PathPattern(location.tail or (ANY_DEPTH,)), self._check)
         files = tuple(sorted(expansion.files, key=lambda path: parts_of(self._names.spelled(path))))
         excluded_by = None if files else expansion.excluded_by

@@ -16,6 +16,7 @@ from jp import __version__
 from jp.attachment.base import AttachmentError, format_size
 from jp.attachment.github_repository import Token, server_of
 from jp.errors import reason_of
+from jp.remedies import Ask, phrase
 
 if TYPE_CHECKING:
     import httpx2
@@ -140,7 +141,7 @@ def error_of(refused: ErrorResponse, token: Token | None) -> AttachmentError:
             message, hint = f"{subject} is gone{because}", "It was deleted, or the repository keeps no issues."
         case HTTPStatus.NOT_ACCEPTABLE:
             message = f"GitHub does not give {subject}{because}"
-            hint = "A diff that is too large for it can be piped: `git diff A...B | jp query …`."
+            hint = phrase("A diff that is too large for it can be piped: `git diff A...B | ", Ask(is_open=True), "`.")
         case status if status >= _SERVER_ERRORS:
             message = f"GitHub failed with {status} on {subject}{because}"
             hint = "Try again later: https://www.githubstatus.com says how it is."

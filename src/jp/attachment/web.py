@@ -31,6 +31,7 @@ from jp.attachment.web_address import (
     parse_address,
 )
 from jp.conversation.resource import Annotations, Resource
+from jp.remedies import Option, phrase
 
 if TYPE_CHECKING:
     from jp.attachment.media import WebText
@@ -98,7 +99,8 @@ class HttpHandler:
             return WebResolution(resolution=Resolution(resources=(), notices=(notice,)))
         if address.credentials and declaration.confined:
             what = "is declared with a name or a password, which would be stored with the conversation"
-            raise failure(address, what, "Declare it without them, and give them with `--attach` when it is read.")
+            hint = phrase("Declare it without them, and give them with `", Option.ATTACH, "` when it is read.")
+            raise failure(address, what, hint)
         limits = self._limits or FetchLimits()
         scope = scope or scope_of(address, confined=declaration.confined)
         fetched: WebResponse | None = None
@@ -110,7 +112,7 @@ class HttpHandler:
         if fetched is None:
             raise failure(address, f"was not complete after {limits.total_secs:g} s", RETRY)
         what = f"was fetched, but converting it to Markdown was not done after {limits.total_secs:g} s in all"
-        raise failure(address, what, f"Attach a part of it: {BY_HAND}.")
+        raise failure(address, what, phrase("Attach a part of it: ", BY_HAND, "."))
 
 
 def scope_of(address: Address, *, confined: bool) -> NetworkScope:
@@ -169,7 +171,7 @@ def _page_notices(page: Page, address: Address) -> list[str]:
     """
     if not page.text:
         if not page.title:
-            hint = f"The output of its scripts is not read. Attach the address of its data; or {BY_HAND}."
+            hint = phrase("The output of its scripts is not read. Attach the address of its data; or ", BY_HAND, ".")
             raise failure(address, "is a page that has no text", hint)
         return [f"the page at {address.shown!r} has no text; its title is attached"]
     if page.is_plain:
@@ -188,7 +190,7 @@ async def _page(media: WebText, fetched: WebResponse, address: Address, max_byte
     try:
         return await run_in_thread(read)
     except PageTooLongError:
-        hint = f"Raise 'conversation.max_attachment_bytes', or attach a part of it: {BY_HAND}."
+        hint = phrase("Raise 'conversation.max_attachment_bytes', or attach a part of it: ", BY_HAND, ".")
         raise failure(address, f"comes to more than {format_size(max_bytes)} as Markdown", hint) from None
 
 

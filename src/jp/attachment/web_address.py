@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote, urljoin
 import msgspec
 
 from jp.attachment.base import AttachmentError
+from jp.remedies import Ask, phrase
 
 IpAddress = IPv4Address | IPv6Address
 
@@ -154,11 +155,12 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.origin}{path}{mark}{_SECRET.sub(_hidden, query)}"
 
 
-BY_HAND = "`curl ADDRESS | jp query …` attaches it in your own way"
-RETRY = f"Try again, or fetch it yourself: {BY_HAND}."
+BY_HAND = phrase("`curl ADDRESS | ", Ask(is_open=True), "` attaches it in your own way")
+RETRY = phrase("Try again, or fetch it yourself: ", BY_HAND, ".")
+_FETCH = phrase("Fetch it yourself: ", BY_HAND, ".")
 
 
-def failure(address: Address, what: str, hint: str = f"Fetch it yourself: {BY_HAND}.") -> AttachmentError:
+def failure(address: Address, what: str, hint: str = _FETCH) -> AttachmentError:
     """Return the error of an attachment: its address, then `what` happened."""
     return AttachmentError(f"{address.shown!r} {what}", hint=hint)
 

@@ -40,6 +40,7 @@ from jp.attachment.web_address import (
     zone_of,
 )
 from jp.errors import root_cause
+from jp.remedies import Ask, phrase
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -54,15 +55,16 @@ _ZONES: dict[Zone, str] = {
     "metadata": "where a cloud keeps the credentials of this machine",
     "reserved": "not a public address",
 }
-_SMALLER = (
-    "Pipe a part of it: `curl ADDRESS | head -c 100K | jp query …`, or raise 'conversation.max_attachment_bytes'."
+_SMALLER = phrase(
+    *("Pipe a part of it: `curl ADDRESS | head -c 100K | ", Ask(is_open=True)),
+    "`, or raise 'conversation.max_attachment_bytes'.",
 )
 _PROXIES = "Set HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http:// or https:// addresses, or unset them."
 
 
 def _bad_redirect(declared: Address, where: str) -> AttachmentError:
     """Return the error of a redirect that is not followed."""
-    hint = f"Attach the address that you mean, or fetch it yourself: {BY_HAND}."
+    hint = phrase("Attach the address that you mean, or fetch it yourself: ", BY_HAND, ".")
     return failure(declared, f"redirects {where}", hint)
 
 
@@ -70,7 +72,7 @@ def _out_of_scope(declared: Address, here: Address, address: IpAddress) -> Attac
     """Return the error for a host at an address that must not be connected to."""
     by = "redirects to" if here.host != declared.host or here.port != declared.port else "is not fetched:"
     named = "" if here.host.strip("[]") == str(address) else f" is at {str(address)!r}, which"
-    hint = f"to attach it anyway, type '{address}' in place of the name; or {BY_HAND}"
+    hint = phrase(f"to attach it anyway, type '{address}' in place of the name; or ", BY_HAND)
     return failure(declared, f"{by} {here.host!r}{named or ','} is {_ZONES[zone_of(address)]}", hint)
 
 
@@ -95,7 +97,7 @@ def _refused(declared: Address, here: Address, status: int, retry_after: str) ->
 
 def _advice(status: int, retry_after: str) -> str:
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}:
-        return f"It is not for everybody. Fetch it yourself: {BY_HAND}."
+        return phrase("It is not for everybody. Fetch it yourself: ", BY_HAND, ".")
     if status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
         return "Check the address."
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -103,7 +105,7 @@ def _advice(status: int, retry_after: str) -> str:
             f"in {int(retry_after):,} s" if retry_after.isdecimal() and len(retry_after) < len("1000000") else "later"
         )
         return f"Try again {when}."
-    return f"Fetch it yourself: {BY_HAND}."
+    return phrase("Fetch it yourself: ", BY_HAND, ".")
 
 
 def _unreachable(declared: Address, here: Address, error: Exception) -> AttachmentError:

@@ -13,6 +13,7 @@ from jp.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from jp.app.attachments import ListedAttachment
     from jp.app.conversations import OpenConversation
     from jp.app.query.attachments import AttachmentSchemes
     from jp.conversation.resource import Resource
@@ -115,7 +116,7 @@ def ls(
     """
     from functools import partial
 
-    from jp.app.attachments import as_value, declared_in, standings, table
+    from jp.app.attachments import declared_in, listed, standings
     from jp.app.conversations import read_conversation
     from jp.app.query.attachments import AttachmentSchemes
     from jp.cli.output import print_result
@@ -123,12 +124,13 @@ def ls(
     read = read_conversation(options, target, optional=True)
     declared = declared_in(read.resolved, options, read.workspace, read.info)
     schemes = AttachmentSchemes(read.workspace, options, read.info)
+    schemes.limit(read.resolved.config.attachments)
     schemes.servers.configure(read.resolved.config)
     found, code = _interruptible(schemes, partial(standings, reaches_out=check), declared, schemes, read.entries)
     if found is None:
         return code
-    value = [as_value(text, standing) for text, standing in zip(declared.texts, found, strict=True)]
-    print_result(options, text=table(declared.texts, found), value={"attachments": value}, nothing=_NOTHING)
+    rows = [listed(text, status) for text, status in zip(declared.texts, found, strict=True)]
+    print_result(options, text=_table(rows), value={"attachments": rows}, nothing=_NOTHING)
     return None
 
 
@@ -225,3 +227,41 @@ def _as_value(resource: Resource) -> object:
     import msgspec
 
     return msgspec.to_builtins(resource)
+
+
+def _table(rows: Sequence[ListedAttachment]) -> str:
+    """Return a line for each declaration: its state, what the conversation has of it, and the declaration."""
+    from typing import get_args
+
+    from jp.attachment.comparison import State
+    from jp.cli.terminal.wording import worded
+    from jp.render.sanitize import one_line
+    from jp.render.tables import cell_width, pad
+
+    longest = max(map(len, get_args(State)))
+    facts = [_facts(row) for row in rows]
+    widest = max(map(cell_width, facts), default=0)
+    lines: list[str] = []
+    for row, said in zip(rows, facts, strict=True):
+        cells = [pad(row.state, longest), *([pad(said, widest)] if widest else []), one_line(row.uri)]
+        detail = f"  ({one_line(worded(row.detail))})" if row.detail else ""
+        lines.append("  ".join(cells) + detail)
+    return "\n".join(lines)
+
+
+def _facts(row: ListedAttachment) -> str:
+    from jp.render.tables import count_text, size_text
+
+    if not row.files:
+        return ""
+    parts = (("changed", row.changed), ("added", row.added), ("removed", row.removed))
+    is_plain = row.files == len(row.changed) == 1
+    counts = [] if is_plain else [f"{len(uris):,} {word}" for word, uris in parts if uris]
+    return ", ".join([
+        f"turn {row.turn}",
+        *([count_text(row.files, "resource")] if row.files > 1 else []),
+        size_text(row.bytes),
+        count_text(row.tokens, "token"),
+        *counts,
+        *([] if row.checked else ["not checked"]),
+    ])

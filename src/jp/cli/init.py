@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jp.cli.options import GlobalOptions, require_persistence
+from jp.cli.terminal.wording import worded
+from jp.remedies import phrase
 
 if TYPE_CHECKING:
     from jp.config.model import LlmConfig
@@ -246,6 +248,6 @@ def _ask_for_model(found: tuple[Proposal, ...], settings: LlmConfig) -> str | No
         try:
             parse_model_id(chosen, settings)
         except ConfigurationError as error:
-            said = f"{error.message}\n{error.hint}"
+            said = worded(phrase(error.message, "\n", error.hint))
         else:
             return chosen

@@ -54,9 +54,10 @@ class GlobalOptions(Options, frozen=True, kw_only=True):
 
     def _say(self, kind: str, text: str) -> None:
         from jp.cli.terminal.streams import SCHEMA, json_text, write_stderr
+        from jp.cli.terminal.wording import worded
         from jp.context.redaction import redact
 
-        text = redact(text).text
+        text = redact(worded(text)).text
         if self.format == "json":
             write_stderr(json_text({"schema": SCHEMA, kind: text}) + "\n")
         else:

@@ -85,8 +85,10 @@ def print_result(options: GlobalOptions, *, text: Result, value: dict[str, Any],
 
 def _written(options: GlobalOptions, text: Result) -> str:
     """Return a result as text: drawn on a terminal, else plain."""
+    from jp.cli.terminal.wording import worded
     from jp.render.tables import draw, plain_text
 
+    text = text if isinstance(text, str) else [worded(part) if isinstance(part, str) else part for part in text]
     if not isinstance(text, str) and is_drawn(options):
         return draw(text, look_of_stdout(options, StyleConfig()))
     is_shown = options.format == "pretty" or sys.stdout.isatty()

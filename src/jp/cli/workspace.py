@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jp.cli.options import GlobalOptions, require_persistence
+from jp.cli.terminal.wording import worded
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def trust(
         raise UsageError("there is no workspace here, so nothing to trust", hint="`jp init` makes one")
     info, layers = _conversation(options, target, workspace)
     values = read_sources(options, workspace).needing_trust(layers)
-    shown = "\n".join(escape_line(item.text) for item in values)
+    shown = "\n".join(escape_line(worded(item.text)) for item in values)
     if values and not yes and not _confirm("This workspace declares what is shown above. Trust it?", shown):
         options.notice("nothing was trusted")
         return ExitCode.FAILURE
@@ -158,5 +159,5 @@ def _confirm(question: str, shown: str) -> bool:
 def _trust_text(values: Sequence[Ignored], *, trusted: bool) -> str:
     if not values:
         return "nothing here needs it"
-    listed = "".join(f"\n               {item.text}" for item in values)
+    listed = "".join(f"\n               {worded(item.text)}" for item in values)
     return f"{'given' if trusted else 'not given yet: `jp workspace trust`'}{listed}"

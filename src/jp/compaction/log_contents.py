@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar, assert_never, cast
 
 import msgspec
 
-from jp.context.markers import SHORTEST, assign_handles, checksum_of, look_up
+from jp.context.markers import SHORTEST, HandleAssigner, assign_handles, checksum_of, look_up
 from jp.context.search import IndexedPassage, line_without_secrets, passages_of, rank_plainly
 from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, ToolCallRequest, ToolCallResponse
 from jp.conversation.resource import AudioBlock, Carrier, ImageBlock, Payload, Resource, checksum
-from jp.conversation.thread import carriers_in
+from jp.conversation.thread import LogCursor, carriers_in
 from jp.conversation.turns import turns_of, undone
 from jp.errors import JpError, UsageError
+from jp.remedies import Option, Show, phrase
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -56,8 +57,37 @@ def message_text(entry: AnyEntry) -> str:
 
 def handles_of(entries: Iterable[AnyEntry]) -> dict[str, str]:
     """Return the handle for each checksum in a log. Adding to the log changes no handle."""
-    assigned = assign_handles(sha256 for entry in entries for sha256, _ in contents_in(entry))
-    return {sha256: handle for handle, sha256 in assigned.items()}
+    assigner = HandleAssigner()
+    _assign(assigner, entries)
+    return dict(assigner.handles)
+
+
+class HandleIndex:
+    """The handles of a log that grows; see `handles_of`."""
+
+    def __init__(self) -> None:
+        self._cursor = LogCursor()
+        self._assigner = HandleAssigner()
+
+    def handles(self, entries: Sequence[AnyEntry], added: AnyEntry) -> Mapping[str, str]:
+        """Return the handle for each checksum in a log to which `added` is appended.
+
+        Args:
+            entries: The log. See `LogCursor.advance` on passing the same list again.
+            added: An entry that the log does not have yet.
+        """
+        new, only_adds = self._cursor.advance(entries)
+        self._assigner = self._assigner if only_adds else HandleAssigner()
+        _assign(self._assigner, new)
+        whole = self._assigner.fork()
+        _assign(whole, (added,))
+        return whole.handles
+
+
+def _assign(assigner: HandleAssigner, entries: Iterable[AnyEntry]) -> None:
+    for entry in entries:
+        for sha256, _ in contents_in(entry):
+            assigner.add(sha256)
 
 
 def recallable(entries: Iterable[AnyEntry]) -> dict[str, LogContent]:
@@ -135,7 +165,9 @@ def find_content(wanted: str, entries: Iterable[AnyEntry]) -> NamedContent:
 def _not_found(handle: str, checksums: Iterable[str]) -> UsageError:
     alike = [sha256 for sha256 in checksums if sha256.startswith(handle)]
     if not alike:
-        hint = "`jp conversation context` lists handles of what is large; --id names another conversation"
+        hint = phrase(
+            "`", Show("context"), "` lists handles of what is large; ", Option.TARGET, " names another conversation"
+        )
         return UnknownHandleError(f"nothing in this conversation has the handle {handle!r}", hint=hint)
     named = [sha256[: _telling(sha256, alike)] for sha256 in alike[:_MOST_NAMED]]
     message = f"{len(alike)} contents of this conversation have handles that begin with {handle!r}"

@@ -13,6 +13,7 @@ from jp.conversation.entries import AnyEntry, Compaction, ConfigDelta, Facts, To
 from jp.conversation.forking import TurnRange, extract
 from jp.conversation.turns import Cycle, Division, Placement, divide, is_blank, undone
 from jp.errors import UsageError
+from jp.remedies import Option, UseOption, phrase
 
 Policy = Literal["summary", "reasoning", "tools", "resources"]
 """A type of content that a compaction has an opinion on."""
@@ -144,11 +145,12 @@ def check_choice(start: Bound | None, end: Bound | None) -> None:
         UsageError: the end is `last`, or lies before the start.
     """
     if isinstance(end, SinceCompaction):
-        raise UsageError("--to cannot be 'last'", hint="`last` is where to begin: --from last")
+        hint = phrase("`last` is where to begin: ", UseOption(Option.START, "last"))
+        raise UsageError(phrase(Option.END, " cannot be 'last'"), hint=hint)
     if isinstance(start, AtTurn) and isinstance(end, AtTurn) and end.number < start.number:
         raise UsageError(
             f"the range is reversed: it begins with turn {start.number} and ends with turn {end.number}",
-            hint="--from names the first turn, --to the last one",
+            hint=phrase(Option.START, " names the first turn, ", Option.END, " the last one"),
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -28,9 +29,9 @@ from jp.compaction.overlays import (
     turns_covered,
     union_with_summaries,
 )
-from jp.compaction.projection import project
+from jp.compaction.projection import LogParts, Projection, project_parts
 from jp.compaction.status_lines import StatusFormatter, content_size
-from jp.compaction.transcript import ViewTranscript, transcript_of
+from jp.compaction.transcript import ViewTranscript, estimate_view, transcript_of
 from jp.config.entries import ToolConfig
 from jp.config.model import ProfileConfig
 from jp.context.budget import estimate_messages, items_of
@@ -45,8 +46,8 @@ from jp.conversation.entries import (
     ToolCallResponse,
     TurnStart,
 )
-from jp.conversation.thread import carriers_in
-from jp.conversation.turns import Cycle, Placement, cycles_of, divide, is_blank, undone
+from jp.conversation.thread import LogCursor, carriers_in
+from jp.conversation.turns import Cycle, Placement, cycles_of, is_blank
 
 if TYPE_CHECKING:
     from jp.compaction.summaries import TextLoader
@@ -117,11 +118,93 @@ def with_unwritten_summary(overlay: Compaction) -> Compaction:
     return replace(overlay, summary=SummaryPolicy(text="."))
 
 
+class _OverlaidView:
+    """The view of a log with overlays at its end. What is asked of it is kept."""
+
+    def __init__(self, log: LogParts, overlays: Sequence[Compaction], status_formatter: StatusFormatter) -> None:
+        self.overlays = overlays
+        self._log = log.with_overlays(overlays)
+        self._status_formatter = status_formatter
+
+    @cached_property
+    def _projection(self) -> Projection:
+        return project_parts(self._log, self._status_formatter)
+
+    @cached_property
+    def transcript(self) -> ViewTranscript:
+        """It as messages."""
+        return transcript_of(self._projection, self._log.entries)
+
+    @cached_property
+    def tokens(self) -> int:
+        """Its tokens, estimated."""
+        return estimate_view(self._projection)
+
+
+class ResultObserver:
+    """Observes results that were recorded without evidence. What was observed of an entry is kept as its log grows."""
+
+    def __init__(self, load: TextLoader) -> None:
+        self._load = load
+        self._cursor = LogCursor()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._names: list[tuple[ToolCallResponse, tuple[str, ...]]] = []
+        self._facts: dict[int, Facts] = {}
+        self._counts = Counter[str]()
+        self._said: set[str] = set()
+
+    def observe(self, entries: Sequence[AnyEntry]) -> dict[str, Facts]:
+        """Return the facts of responses, with evidence from their contents, if they have more than was recorded.
+
+        An identifier that is in several responses, and in no message, is evidence of the first that has room for it.
+        """
+        from jp.context.evidence import with_identifiers
+
+        added, only_adds = self._cursor.advance(entries)
+        if not only_adds:
+            self._clear()
+        for entry in added:
+            self._read(entry)
+        shared = {name for name, count in self._counts.items() if count > 1 and name not in self._said}
+        observed: dict[str, Facts] = {}
+        for number, (response, names) in enumerate(self._names):
+            if number not in self._facts:
+                continue
+            facts = self._facts[number]
+            if not shared.isdisjoint(names):
+                wanted = [name for name in names if name in shared]
+                lines, told = with_identifiers(facts.evidence or (), wanted, self._text_of(response))
+                facts = replace(facts, evidence=lines or None)
+                shared -= told
+            if facts != (response.facts or Facts()):
+                observed[response.id] = facts
+        return observed
+
+    def _read(self, entry: AnyEntry) -> None:
+        from jp.context.evidence import identifiers
+
+        self._said.update(identifiers(message_text(entry)))
+        if not isinstance(entry, ToolCallResponse) or not entry.id:
+            return
+        text = self._text_of(entry)
+        names = identifiers(text)
+        self._counts.update(names)
+        if content_size(entry.content) >= LEAST_OBSERVED:
+            recorded = entry.facts or Facts()
+            self._facts[len(self._names)] = _observed(entry, text) if recorded.evidence is None else recorded
+        self._names.append((entry, names))
+
+    def _text_of(self, response: ToolCallResponse) -> str:
+        return "\n".join(filter(None, map(self._load, carriers_in(response))))
+
+
 class Planner:
     """Plans for one stream, which is projected once.
 
-    `items` are those of the view as it is now, and `tokens` theirs together, estimated. `tools` is
-    `conversation.tools`, `now` in seconds since 1970. `load` reads content of results that were recorded without
+    `transcript` is the view as it is now, `items` are those in it, and `tokens` theirs together, estimated. `tools` is
+    `conversation.tools`, `now` in seconds since 1970. `observer` looks at results that were recorded without
     evidence; without it their digests have none.
     """
 
@@ -133,20 +216,21 @@ class Planner:
         *,
         now: float,
         source: Source = "manual",
-        load: TextLoader | None = None,
+        observer: ResultObserver | None = None,
     ) -> None:
         self.entries = entries
         self._tools = tools
-        self._load = load
+        self._observer = observer
         self._source: Source = source
-        self._status_formatter = status_formatter
+        self.status_formatter = status_formatter
         self._observed: dict[str, Facts] | None = None  # by the id of a response
-        self._views: tuple[tuple[tuple[Compaction, ...], ViewTranscript], ...] = ()
+        self._views: tuple[_OverlaidView, ...] = ()
         self.now = now
-        self._division = divide(entries)
-        self._undone = undone(entries)
-        self._transcript = _transcript(entries, status_formatter)
-        self.items = tuple(items_of(self._transcript.messages))
+        self._parts = LogParts(entries)
+        self._division = self._parts.division
+        self._undone = self._parts.undone
+        self.transcript = _OverlaidView(self._parts, (), status_formatter).transcript
+        self.items = tuple(items_of(self.transcript.messages))
         self.tokens = sum(item.tokens for item in self.items)
         self._placements = [
             placement for placement in self._division.placements if placement.compaction.id not in self._undone
@@ -200,12 +284,12 @@ class Planner:
     def effect(self, overlays: Sequence[Compaction]) -> Effect:
         """Return the effect of adding `overlays` to the stream."""
         after = self.view(overlays)
-        same = _common(self._transcript, after)
-        before = self._transcript
+        same = _common(self.transcript, after)
+        before = self.transcript
         is_changed = same < len(before.messages)
         return Effect(
             before=self.tokens,
-            after=estimate_messages(after.messages),
+            after=self.size(overlays),
             untouched=estimate_messages(after.messages[:same]),
             changed_from=before.records[before.messages[same].origin].event.turn if is_changed else None,
             largest=tuple(largest_freed(before, after, self.entries)) if overlays else (),
@@ -237,19 +321,19 @@ class Planner:
 
     def view(self, overlays: Sequence[Compaction] = ()) -> ViewTranscript:
         """Return what the stream would show with `overlays` at its end."""
-        wanted = tuple(overlays)
-        if not wanted:
-            return self._transcript
-        for known, view in self._views:
-            if known == wanted:
-                return view
-        found = _transcript((*self.entries, *wanted), self._status_formatter)
-        self._views = ((wanted, found), *self._views[: _REMEMBERED - 1])
-        return found
+        return self._overlaid(overlays).transcript if overlays else self.transcript
 
     def size(self, overlays: Sequence[Compaction]) -> int:
         """Return the tokens of the view with `overlays` at its end, estimated."""
-        return estimate_messages(self.view(overlays).messages) if overlays else self.tokens
+        return self._overlaid(overlays).tokens if overlays else self.tokens
+
+    def _overlaid(self, overlays: Sequence[Compaction]) -> _OverlaidView:
+        wanted = tuple(overlays)
+        found = next((view for view in self._views if view.overlays == wanted), None)
+        if found is None:
+            found = _OverlaidView(self._parts, wanted, self.status_formatter)
+            self._views = (found, *self._views[: _REMEMBERED - 1])
+        return found
 
     def overlay(self, found: Range, policies: Sequence[Policy], wish: PolicyRequest) -> Compaction:
         """Return an overlay over `found` with what `wish` says of these types."""
@@ -266,10 +350,10 @@ class Planner:
 
     def _facts_of(self, found: Range) -> dict[str, Facts]:
         """Return what responses say that were recorded without evidence, by the ids of their entries."""
-        if self._load is None:
+        if self._observer is None:
             return {}
         if self._observed is None:
-            self._observed = _observed_in(self.entries, self._load)
+            self._observed = self._observer.observe(self.entries)
         turns = self._division.turns[found.first : found.last + 1]
         ids = (entry.id for turn in turns for entry in turn.entries)
         return {identity: self._observed[identity] for identity in ids if identity in self._observed}
@@ -301,7 +385,7 @@ class Planner:
     def _shape(self) -> StreamShape:
         tokens: dict[int, int] = {}
         for item in self.items:
-            number = self._transcript.records[self._transcript.messages[item.message].origin].event.turn
+            number = self.transcript.records[self.transcript.messages[item.message].origin].event.turn
             tokens[number] = tokens.get(number, 0) + item.tokens
         turns = tuple(
             TurnFacts(number=turn.number, id=turn.id, began=_began(turn.entries), tokens=tokens.get(turn.number, 0))
@@ -309,35 +393,6 @@ class Planner:
             if turn.id not in self._undone
         )
         return StreamShape(turns=turns, covered=_covered_by_policy(self._placements, self._numbers))
-
-
-def _observed_in(entries: Sequence[AnyEntry], load: TextLoader) -> dict[str, Facts]:
-    """Return the facts of responses, with evidence from their contents, if they have more than was recorded.
-
-    An identifier that is in several responses, and in no message, is evidence of the first that has room for it.
-    """
-    from jp.context.evidence import identifiers, with_identifiers
-
-    responses = [entry for entry in entries if isinstance(entry, ToolCallResponse) and entry.id]
-    texts = {entry.id: "\n".join(filter(None, map(load, carriers_in(entry)))) for entry in responses}
-    names = {identity: identifiers(text) for identity, text in texts.items()}
-    said = frozenset(name for entry in entries for name in identifiers(message_text(entry)))
-    counts = Counter(name for found in names.values() for name in found)
-    shared = {name for name, count in counts.items() if count > 1 and name not in said}
-    observed: dict[str, Facts] = {}
-    for response in responses:
-        recorded = response.facts or Facts()
-        if content_size(response.content) < LEAST_OBSERVED:
-            continue
-        facts = _observed(response, texts[response.id]) if recorded.evidence is None else recorded
-        if not shared.isdisjoint(names[response.id]):
-            wanted = [name for name in names[response.id] if name in shared]
-            lines, told = with_identifiers(facts.evidence or (), wanted, texts[response.id])
-            facts = replace(facts, evidence=lines or None)
-            shared -= told
-        if facts != recorded:
-            observed[response.id] = facts
-    return observed
 
 
 def _observed(response: ToolCallResponse, text: str) -> Facts:
@@ -348,10 +403,6 @@ def _observed(response: ToolCallResponse, text: str) -> Facts:
     found = observe(text, kind=recorded.kind or "", is_error=response.is_error)
     exit_code = found.exit_code if recorded.exit_code is None else recorded.exit_code
     return replace(recorded, exit_code=exit_code, evidence=found.lines or None)
-
-
-def _transcript(entries: Sequence[AnyEntry], status_formatter: StatusFormatter) -> ViewTranscript:
-    return transcript_of(project(entries, status_formatter), entries)
 
 
 def _common(before: ViewTranscript, after: ViewTranscript) -> int:

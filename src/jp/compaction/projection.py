@@ -9,8 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import cache
-from operator import is_
 from typing import NamedTuple
 
 import msgspec
@@ -28,8 +26,8 @@ from jp.compaction.status_lines import (
 from jp.compaction.turn_view import Responses, TurnView, rejected_in
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, Event, Revert, ToolCallResponse, TurnStart
 from jp.conversation.resource import Resource, ResourceBlock
-from jp.conversation.thread import AssistantText, ToolResult, UserResource, UserText, ViewEvent
-from jp.conversation.turns import Cycle, Turn, cycles_of, divide, undone
+from jp.conversation.thread import AssistantText, LogCursor, ToolResult, UserResource, UserText, ViewEvent
+from jp.conversation.turns import Cycle, Placement, Turn, cycles_of, divide, undone
 
 VERSION = 3
 """Version of the projection. It changes whenever the same log, compacted or not, would give another view."""
@@ -168,7 +166,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
 
 def settlement_of(entries: Sequence[AnyEntry], status_formatter: StatusFormatter) -> Settlement:
     """Return the events of a stream's view before and after references are resolved. See `project`."""
-    return _View(entries, status_formatter).settlement()
+    return _View(LogParts(entries), status_formatter).settlement()
 
 
 def project(entries: Sequence[AnyEntry], status_formatter: StatusFormatter, *, continuing: bool = False) -> Projection:
@@ -178,7 +176,38 @@ def project(entries: Sequence[AnyEntry], status_formatter: StatusFormatter, *, c
     cut at its end is followed by the request to continue it, as it will be once the answer is in the log, and an answer
     without a required call is followed by the request for one.
     """
-    return _View(entries, status_formatter).projection(continuing=continuing)
+    return _View(LogParts(entries), status_formatter).projection(continuing=continuing)
+
+
+class LogParts:
+    """The turns of a log, their cycles, and the entries that do not count: what is read before it is projected."""
+
+    def __init__(self, entries: Sequence[AnyEntry]) -> None:
+        self.entries = entries
+        self.division = divide(entries)
+        self.undone = undone(entries)
+        self.rejected = rejected_in(entries)
+        self._cycles: dict[int, list[Cycle]] = {}
+
+    def cycles_at(self, number: int) -> list[Cycle]:
+        """Return the cycles of turn `number`."""
+        if number not in self._cycles:
+            self._cycles[number] = cycles_of(self.division.turns[number])
+        return self._cycles[number]
+
+    def with_overlays(self, overlays: Sequence[Compaction]) -> LogParts:
+        """Return the parts of the log with `overlays` at its end; its cycles are not divided again."""
+        found, division = copy(self), self.division
+        turn, events = len(division.turns) - 1, len(division.turns[-1].entries) if division.turns else 0
+        added = [Placement(compaction=overlay, turn=turn, events=events) for overlay in overlays]
+        found.entries = (*self.entries, *overlays)
+        found.division = replace(division, placements=[*division.placements, *added])
+        return found
+
+
+def project_parts(parts: LogParts, status_formatter: StatusFormatter) -> Projection:
+    """Return the view of a log; see `project`."""
+    return _View(parts, status_formatter).projection(continuing=False)
 
 
 class IncrementalView:
@@ -187,11 +216,16 @@ class IncrementalView:
     def __init__(self, status_formatter: StatusFormatter) -> None:
         self._status_formatter = status_formatter
         self._view: _View | None = None
+        self._cursor = LogCursor()
 
     def project(self, entries: Sequence[AnyEntry], *, continuing: bool = False) -> Projection:
-        """Return what `project` returns. Entries that were projected before must be the same objects."""
-        if self._view is None or not self._view.grow(entries):
-            self._view = _View(entries, self._status_formatter)
+        """Return what `project` returns.
+
+        Entries that were projected before must be the same objects. See `LogCursor.advance` on passing a list again.
+        """
+        added, only_adds = self._cursor.advance(entries)
+        if self._view is None or not only_adds or not self._view.grow(added):
+            self._view = _View(LogParts(entries), self._status_formatter)
         return self._view.projection(continuing=continuing)
 
 
@@ -207,20 +241,16 @@ class _Step(NamedTuple):
 class _View:
     """The view of a log: a final part, and its last step, which can still grow."""
 
-    def __init__(self, entries: Sequence[AnyEntry], status_formatter: StatusFormatter) -> None:
-        division = divide(entries)
-        self._entries = list(entries)
-        self._undone = undone(entries)
-        self._rejected = rejected_in(entries)
-        self._lines = status_formatter.of(entries)
+    def __init__(self, parts: LogParts, status_formatter: StatusFormatter) -> None:
+        division, cycles_at = parts.division, parts.cycles_at
+        self._entries = list(parts.entries)
+        self._undone = parts.undone
+        self._rejected = parts.rejected
+        self._lines = status_formatter.of(parts.entries)
         self._responses = Responses(division.responses)
         self._named = {turn.id for turn in division.turns}
         for placement in division.placements:
             self._named |= {placement.compaction.from_id or "", placement.compaction.to_id or ""}
-
-        @cache
-        def cycles_at(number: int) -> list[Cycle]:
-            return cycles_of(division.turns[number])
 
         self._winners = Winners(coverages(division, self._undone, cycles_at))
         self._draft = _Draft()
@@ -237,12 +267,11 @@ class _View:
         self._notes = superseded_notes(self._deliveries(draft, 0))
         self._settle()
 
-    def grow(self, entries: Sequence[AnyEntry]) -> bool:
+    def grow(self, new: Sequence[AnyEntry]) -> bool:
         """Add the new entries; return False if they can change more than the last step."""
-        step, known = self._step, len(self._entries)
-        if step is None or len(entries) < known or not all(map(is_, self._entries, entries)):
+        step = self._step
+        if step is None:
             return False
-        new = entries[known:]
         place = (step.number, 0 if step.cycle is None else step.cycle.number)
         if new and not (self._winners.at(place) == Policies() and all(map(self._grows_by, new))):
             return False
@@ -276,7 +305,9 @@ class _View:
         first = self._first_shown(draft.events)
         return Projection(
             events=tuple(self._resolved(draft)[first:]),
-            origins=tuple((origin, max(start - first, 0)) for origin, start in draft.origins),
+            origins=tuple((origin, max(start - first, 0)) for origin, start in draft.origins)
+            if first
+            else tuple(draft.origins),
         )
 
     def settlement(self) -> Settlement:

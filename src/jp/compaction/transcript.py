@@ -9,6 +9,8 @@ import msgspec
 
 from jp.compaction.projection import Projection, project
 from jp.compaction.status_lines import PlainStatusFormatter
+from jp.context.budget import PER_MESSAGE, PER_RESULT, estimate_block, estimate_call
+from jp.context.estimate import estimate_tokens
 from jp.context.types import Answered, Call, Digested, Facts, Message, Meta, ReasoningBlock, StoredBlock, Transcript
 from jp.context.types import Block as MessageBlock
 from jp.context.types import TextBlock as MessageText
@@ -117,6 +119,27 @@ class _Row:
         )
 
 
+class _CallIds:
+    """The ids of calls in messages: those that the provider gave, numbered where they repeat, as in requests."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._open: dict[str, list[str]] = {}
+
+    def new(self, event: ToolCall) -> str:
+        """Return the id of the next call."""
+        base = event.call_id or "call"
+        number = self._numbers[base] = self._numbers.get(base, 0) + 1
+        found = base if number == 1 else f"{base}_{number}"
+        self._open.setdefault(event.origin, []).append(found)
+        return found
+
+    def answered(self, event: ToolResult) -> str:
+        """Return the id of the call that the next result is for."""
+        waiting = self._open.get(event.call)
+        return waiting.pop(0) if waiting else event.call_id
+
+
 class _Builder:
     def __init__(self, responses: Mapping[str, ToolCallResponse], said: Mapping[str, tuple[Answered, ...]]) -> None:
         self.messages: list[Message] = []
@@ -125,8 +148,7 @@ class _Builder:
         self._said = said
         self._row: _Row | None = None
         self._numbers: dict[str, int] = {}
-        self._ids: dict[str, int] = {}
-        self._open: dict[str, list[str]] = {}
+        self._ids = _CallIds()
 
     def add(self, event: ViewEvent) -> None:
         """Take the next event; the last one is not written before `close`."""
@@ -173,10 +195,7 @@ class _Builder:
 
     def _call(self, event: ToolCall) -> None:
         row = self._open_row("assistant", "", Meta())
-        call = Call(
-            id=self._new_id(event), name=event.name, arguments=arguments_text(event), origin=self._new_origin(event)
-        )
-        self._open.setdefault(event.origin, []).append(call.id)
+        call = _call_of(event, self._ids.new(event), self._new_origin(event))
         row.calls.append(call)
         row.origin = row.origin or call.origin
         self.records[call.origin] = Record(event=event)
@@ -184,7 +203,6 @@ class _Builder:
     def _answer(self, event: ToolResult) -> None:
         self.close()
         origin = self._new_origin(event)
-        waiting = self._open.get(event.call)
         blocks: list[MessageBlock] = []
         for number, block in enumerate(event.content):
             shown = block_of_result(block, f"{origin}:{number}")
@@ -195,7 +213,7 @@ class _Builder:
             Message(
                 role="tool",
                 content=tuple(blocks),
-                call_id=waiting.pop(0) if waiting else event.call_id,
+                call_id=self._ids.answered(event),
                 is_error=event.is_error,
                 meta=_result_meta(event, self._responses.get(event.origin), self._said),
                 origin=origin,
@@ -213,12 +231,6 @@ class _Builder:
         number = self._numbers[event.origin] = self._numbers.get(event.origin, -1) + 1
         return f"{event.origin}.{number}"
 
-    def _new_id(self, event: ToolCall) -> str:
-        """Return the id that the provider gave, numbered if it repeats, as in requests."""
-        base = event.call_id or "call"
-        number = self._ids[base] = self._ids.get(base, 0) + 1
-        return base if number == 1 else f"{base}_{number}"
-
 
 def transcript_of(view: Projection, entries: Iterable[AnyEntry] = ()) -> ViewTranscript:
     """Return the messages of `view`, which was made of `entries`, where the tools' facts are.
@@ -235,6 +247,39 @@ def transcript_of(view: Projection, entries: Iterable[AnyEntry] = ()) -> ViewTra
             builder.add(event)
     builder.close()
     return ViewTranscript(messages=tuple(builder.messages), records=builder.records)
+
+
+def estimate_view(view: Projection) -> int:
+    """Return the estimated tokens of the messages of `view`, which `transcript_of` would give."""
+    tokens, ids = 0, _CallIds()
+    for turn in view.turns:
+        row: tuple[str, str] | None = None
+        for event in turn.events:
+            before = row
+            match event:
+                case UserText(text=text, origin=origin):
+                    row, tokens = ("user", origin), tokens + estimate_tokens(text)
+                case UserResource(resource=resource, origin=origin):
+                    row, tokens = ("user", origin), tokens + estimate_block(block_of_resource(resource, ""))
+                case AssistantText(text=text) | AssistantData(text=text) | AssistantReasoning(text=text):
+                    row, tokens = ("assistant", ""), tokens + estimate_tokens(text)
+                case ToolCall():
+                    row, tokens = ("assistant", ""), tokens + estimate_call(_call_of(event, ids.new(event), ""))
+                case ToolResult():
+                    row, tokens = None, tokens + _result_tokens(event, ids.answered(event))
+                case _:
+                    assert_never(event)
+            tokens += PER_MESSAGE if row != before or row is None else 0
+    return tokens
+
+
+def _result_tokens(event: ToolResult, call_id: str) -> int:
+    blocks = [estimate_block(block_of_result(block, "")) for block in event.content]
+    return PER_RESULT + estimate_tokens(call_id) + sum(blocks)
+
+
+def _call_of(event: ToolCall, call_id: str, origin: str) -> Call:
+    return Call(id=call_id, name=event.name, arguments=arguments_text(event), origin=origin)
 
 
 def whole_transcript(entries: Sequence[AnyEntry]) -> ViewTranscript:

@@ -26,6 +26,7 @@ from jp.config.layers import SEPARATORS
 from jp.config.schema import FILE, Free, InvalidValueError, Items, KeyPath, MergedText, Names, Node, Table, key_text
 from jp.config.toml import Data, UnwritableError, formatted, rewritten
 from jp.errors import ConfigurationError, StorageError
+from jp.remedies import Show, phrase
 
 _HINT = "Check who may write there, and that the disk has room; the file is as it was."
 
@@ -289,7 +290,7 @@ def _formatted(path: Path) -> tuple[bool, str]:
     text = read_text(path) if is_file(path) or not path.exists() else None
     if text is None:
         message = f"{str(path)!r} is no file" if path.exists() else f"there is no file {str(path)!r}"
-        raise InvalidFileError(message, hint="`jp config path` prints which files are read.")
+        raise InvalidFileError(message, hint=phrase("`", Show("settings files"), "` prints which files are read."))
     checked(text, path)
     try:
         new = formatted(text)

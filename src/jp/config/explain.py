@@ -33,6 +33,7 @@ from jp.config.positions import Position, place_of
 from jp.config.schema import Field, Free, Items, KeyPath, MergedText, Names, Node, Scalar, Table, key_text, parse_key
 from jp.config.toml import is_array_of_tables, toml_key, toml_value
 from jp.errors import ConfigurationError
+from jp.remedies import SetSettings, phrase
 
 
 def value_at(config: AppConfig, key: str) -> Any:
@@ -52,7 +53,7 @@ def value_at(config: AppConfig, key: str) -> Any:
                 value = cast("list[Any]", value)[int(name)]
             case _:
                 msg = f"nothing is configured at {key_text(path[: count + 1])!r}"
-                raise ConfigurationError(msg, hint=f"Set it with `jp config set {key}=VALUE`.")
+                raise ConfigurationError(msg, hint=phrase("Set it with `", SetSettings((f"{key}=VALUE",)), "`."))
     return value
 
 
@@ -81,38 +82,36 @@ def value_text(value: Any) -> str:
             return msgspec.json.encode(value).decode()
 
 
-def as_toml(resolved: Resolved, *, with_origins: bool = False) -> str:
-    """Return every key that has a value, as a valid file, with origins as comments behind the values."""
-    lines = list(_table(as_data(resolved.config), (), resolved if with_origins else None))
+def as_toml(resolved: Resolved, *, with_origins: bool = False, worded: Callable[[str], str] = str) -> str:
+    """Return every key that has a value, as a valid file, with origins, `worded`, as comments behind the values."""
+
+    def comment(path: KeyPath) -> str:
+        text = worded(resolved.origin(path).text) if with_origins else ""
+        return f"  # {text if text.isprintable() else repr(text)}" if text else ""
+
+    lines = list(_table(as_data(resolved.config), (), comment))
     return "\n".join(lines).strip("\n") + "\n"
 
 
-def _table(data: JsonObject, path: KeyPath, resolved: Resolved | None) -> Iterator[str]:
+def _table(data: JsonObject, path: KeyPath, comment: Callable[[KeyPath], str]) -> Iterator[str]:
     entries = {name: value for name, value in data.items() if value is not None and value != {}}
     apart = {name for name, value in entries.items() if isinstance(value, dict) or is_array_of_tables(value)}
     if path and (len(apart) < len(entries) or not entries):
         yield f"\n[{toml_key(path)}]"
     for name, value in entries.items():
         if name not in apart:
-            yield f"{toml_key((name,))} = {toml_value(_without_null(value))}{_comment((*path, name), resolved)}"
+            yield f"{toml_key((name,))} = {toml_value(_without_null(value))}{comment((*path, name))}"
     for name, value in entries.items():
         if isinstance(value, dict):
-            yield from _table(cast("JsonObject", value), (*path, name), resolved)
+            yield from _table(cast("JsonObject", value), (*path, name), comment)
         elif name in apart:
-            yield from _array_of_tables(value, (*path, name), resolved)
+            yield from _array_of_tables(value, (*path, name), comment)
 
 
-def _array_of_tables(tables: list[JsonObject], path: KeyPath, resolved: Resolved | None) -> Iterator[str]:
+def _array_of_tables(tables: list[JsonObject], path: KeyPath, comment: Callable[[KeyPath], str]) -> Iterator[str]:
     for table in tables:
-        yield f"\n[[{toml_key(path)}]]{_comment(path, resolved)}"
+        yield f"\n[[{toml_key(path)}]]{comment(path)}"
         yield from (f"{toml_key((name,))} = {toml_value(value)}" for name, value in _without_null(table).items())
-
-
-def _comment(path: KeyPath, resolved: Resolved | None) -> str:
-    if resolved is None:
-        return ""
-    text = resolved.origin(path).text
-    return f"  # {text if text.isprintable() else repr(text)}"
 
 
 def _without_null(value: Any) -> Any:

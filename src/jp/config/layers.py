@@ -16,6 +16,7 @@ import msgspec
 from jp.config.model import AppConfig, JsonObject
 from jp.config.schema import APP, KeyPath, folded, key_text, unfolded
 from jp.errors import ConfigurationError
+from jp.remedies import Option, join, phrase
 
 Separator = Literal["none", "space", "line", "paragraph"]
 SEPARATORS: Mapping[Separator, str] = {"none": "", "space": " ", "line": "\n", "paragraph": "\n\n"}
@@ -275,7 +276,7 @@ _WORDS: Mapping[LayerKind, str] = {
     "user-workspace": "the user's file for this workspace",
     "environment": "the environment variable",
     "conversation": "the conversation's",
-    "cfg": "--cfg",
+    "cfg": phrase(Option.CONFIG),
     "flag": "the option",
 }
 
@@ -289,7 +290,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """Return the origin in words, for errors and for `config show`."""
-        return f"{_WORDS[self.kind]} {self.where}".rstrip()
+        return join(" ", (_WORDS[self.kind], self.where))
 
 
 DEFAULT = Origin(kind="default")
@@ -321,7 +322,7 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
         from jp.config.positions import place_of
 
         place = place_of(self.source, path) if self.source else None
-        return self.origin.text if place is None else f"{self.origin.text}, line {place.line}"
+        return self.origin.text if place is None else phrase(self.origin.text, f", line {place.line}")
 
 
 class Ignored(msgspec.Struct, frozen=True, kw_only=True):
@@ -348,7 +349,7 @@ class Ignored(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """Return the key, the value and its origin in words."""
-        return f"{self.key} = {self.value!r} ({self.origin})"
+        return phrase(f"{self.key} = {self.value!r} (", self.origin, ")")
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
@@ -422,7 +423,7 @@ def _blamed(layers: Sequence[Layer], error: ConfigurationError) -> Configuration
     """Return the error with the first layer that causes it."""
     layer = next(layer for count, layer in enumerate(layers, 1) if not _is_valid(layers[:count]))
     where = layer.said_at(error.path) if isinstance(error, NoSuchElementError) else layer.origin.text
-    return ConfigurationError(f"{where}: {error.message}", hint=error.hint)
+    return ConfigurationError(phrase(where, ": ", error.message), hint=error.hint)
 
 
 def _is_valid(layers: Sequence[Layer]) -> bool:

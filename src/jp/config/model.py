@@ -265,6 +265,13 @@ class ConversationConfig(Section, frozen=True, kw_only=True, forbid_unknown_fiel
     tools: dict[str, ToolConfig] = {}
 
 
+class AttachmentsConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits of what can be attached."""
+
+    max_files: Annotated[Positive, Limit()] = 2_000
+    """The most files of one directory or glob; more are taken for a mistake."""
+
+
 class CodeStyle(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Fenced code on a terminal."""
 
@@ -346,6 +353,7 @@ class AppConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     config_load_paths: Annotated[UniqueTexts, InsideWorkspace()] = ()
     """Directories in which `--cfg NAME` looks for a fragment."""
     assistant: AssistantConfig = AssistantConfig()
+    attachments: AttachmentsConfig = AttachmentsConfig()
     conversation: ConversationConfig = ConversationConfig()
     editor: EditorConfig = EditorConfig()
     providers: ProvidersConfig = ProvidersConfig()

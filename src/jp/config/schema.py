@@ -14,6 +14,7 @@ from msgspec.structs import fields
 from jp.config.entries import Direction, is_direction
 from jp.config.model import AppConfig, FileConfig, Section
 from jp.errors import ConfigurationError
+from jp.remedies import Option, Show, UseOption, phrase
 
 KeyPath = tuple[str, ...]
 
@@ -39,7 +40,8 @@ def parse_key(text: str) -> KeyPath:
         match = _NAME.match(text, position)
         if match is None:
             msg = f"{text!r} is not a key"
-            raise ConfigurationError(msg, hint="Keys look like `assistant.model.id`; see them with `jp config show`.")
+            hint = phrase("Keys look like `assistant.model.id`; see them with `", Show("settings"), "`.")
+            raise ConfigurationError(msg, hint=hint)
         if len(names) == _MOST_NAMES:
             shown = f"{text[:_SHOWN]}…"
             raise ConfigurationError(f"{shown!r} is nested too deeply", hint=f"A key has at most {_MOST_NAMES} names.")
@@ -446,7 +448,7 @@ class InvalidValueError(ConfigurationError):
 
     def within(self, where: str) -> InvalidValueError:
         """Return the same error with the place of the value in front."""
-        return InvalidValueError(f"{where}: {self.message}", self.path, hint=self.hint, of_key=self.of_key)
+        return InvalidValueError(phrase(where, ": ", self.message), self.path, hint=self.hint, of_key=self.of_key)
 
     def explained(self) -> InvalidValueError:
         """Return the same error with suggestions."""
@@ -489,5 +491,6 @@ def unknown(path: KeyPath, table: Table, root: Table) -> InvalidValueError:
     """Return the error of a key whose last name `table` does not have; see `explained`."""
     if root == APP and path[0] in FILE.fields and path[0] not in APP.fields:
         message = f"{path[0]!r} has a meaning only in a file"
-        return InvalidValueError(message, path, hint="Write it into one, and give that as `--cfg @FILE`.")
+        hint = phrase("Write it into one, and give that as `", UseOption(Option.CONFIG, "@FILE"), "`.")
+        return InvalidValueError(message, path, hint=hint)
     return UnknownKeyError(path, table, root)

@@ -39,6 +39,7 @@ from jp.config.schema import (
 )
 from jp.config.trust import load_paths, mark_of_change
 from jp.errors import ConfigurationError
+from jp.remedies import Option, UseOption, phrase
 
 PREFIX = "JP_CFG_"
 
@@ -207,9 +208,10 @@ def cfg_layers(values: Sequence[str], places: Places, below: Sequence[Layer]) ->
             value = parse_cfg(text)
             layers += _cfg_value(value, text, places, [*below, *layers])
         except InvalidValueError as error:
-            raise error.within(f"--cfg {text!r}") from None
+            raise error.within(phrase(UseOption(Option.CONFIG, repr(text)))) from None
         except InvalidFileError as error:
-            raise InvalidFileError(f"--cfg {text!r}: {error.message}", hint=error.hint) from None
+            message = phrase(UseOption(Option.CONFIG, repr(text)), ": ", error.message)
+            raise InvalidFileError(message, hint=error.hint) from None
     return layers
 
 
@@ -226,7 +228,7 @@ def _cfg_value(
 
 
 def flag_layer(option: str, partial: JsonObject) -> Layer:
-    """Return the layer of a command's option, such as `--model`; `option` is how it was typed.
+    """Return the layer of an argument of a use case, `option`.
 
     Raises:
         InvalidValueError: the option's value is not accepted.

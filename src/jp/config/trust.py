@@ -43,6 +43,7 @@ from jp.config.model import JsonObject, resolve_alias
 from jp.config.schema import APP, Field, Free, KeyPath, Names, Table, key_text
 from jp.config.tool_restriction import TOOLS, Note, default_of, direction_of, restricted_tools
 from jp.errors import ConfigurationError
+from jp.remedies import TrustWorkspace, join, phrase
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash  # pyright: ignore[reportPrivateUsage]  its only name before Python 3.13
@@ -242,12 +243,12 @@ class _Unit:
 
 
 class UntrustedError(ConfigurationError):
-    """An action needs the user's consent to the `values`. `command` accepts them."""
+    """An action needs the user's consent to the `values`. `remedy` accepts them."""
 
-    def __init__(self, values: Sequence[Ignored], *, command: str = "") -> None:
+    def __init__(self, values: Sequence[Ignored], *, remedy: TrustWorkspace | None = None) -> None:
         super().__init__(
-            f"this workspace declares what needs your trust: {listed(values)}",
-            hint=f"Look at it and accept it with `{command or 'jp workspace trust'}`.",
+            phrase("this workspace declares what needs your trust: ", listed(values)),
+            hint=phrase("Look at it and accept it with `", remedy or TrustWorkspace(), "`."),
         )
         self.values = tuple(values)
 
@@ -255,7 +256,7 @@ class UntrustedError(ConfigurationError):
 def listed(values: Sequence[Ignored]) -> str:
     """Return the first of the values in words."""
     more = [f"and {len(values) - _SHOWN} more"] if len(values) > _SHOWN else []
-    return "; ".join([*(value.text for value in values[:_SHOWN]), *more])
+    return join("; ", [*(value.text for value in values[:_SHOWN]), *more])
 
 
 def resolve_trusted(layers: Sequence[Layer], root: str, accepted: Accepted = frozenset) -> Resolved:

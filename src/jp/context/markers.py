@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Protocol
 
 import msgspec
@@ -43,14 +44,32 @@ def assign_handles(checksums: Iterable[str]) -> dict[str, str]:
 
     Each handle is the shortest beginning that no earlier one shares; so later contents change no handle.
     """
-    assigned: dict[str, str] = {}
-    alike: dict[str, list[str]] = {}
-    for checksum in checksums:
-        others = alike.setdefault(checksum[:SHORTEST], [])
-        if checksum not in others:
-            assigned[_shortest(checksum, others)] = checksum
-            others.append(checksum)
-    return assigned
+    assigner = HandleAssigner()
+    return {assigner.add(checksum): checksum for checksum in checksums}
+
+
+class HandleAssigner:
+    """Gives each checksum its handle in the order in which they come; see `assign_handles`."""
+
+    def __init__(self) -> None:
+        self.handles: MutableMapping[str, str] = {}
+        self._alike: MutableMapping[str, tuple[str, ...]] = {}
+
+    def add(self, checksum: str) -> str:
+        """Return the handle of `checksum`, which it keeps."""
+        known = self.handles.get(checksum)
+        if known is not None:
+            return known
+        others = self._alike.get(checksum[:SHORTEST], ())
+        self._alike[checksum[:SHORTEST]] = (*others, checksum)
+        handle = self.handles[checksum] = _shortest(checksum, others)
+        return handle
+
+    def fork(self) -> HandleAssigner:
+        """Return the same handles; checksums that are added to the fork are not added here."""
+        found = HandleAssigner()
+        found.handles, found._alike = ChainMap({}, self.handles), ChainMap({}, self._alike)
+        return found
 
 
 def look_up(handle: str, assigned: Mapping[str, str]) -> str | None:

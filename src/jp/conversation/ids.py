@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from jp.errors import UsageError
+from jp.remedies import Show, phrase
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _TIME_CHARS = 10
@@ -60,7 +61,13 @@ class ConversationId(str):
         digits = text.removeprefix(_PREFIX)
         if _DIGITS.fullmatch(digits) is None:
             msg = f"{text!r} is not a conversation id"
-            raise UsageError(msg, hint="Ids look like 'jp-c17800836875'; list them with `jp conversation ls`.")
+            hint = phrase("Ids look like 'jp-c17800836875'; list them with `", Show("conversations"), "`.")
+            raise UsageError(msg, hint=hint)
+        return cls.of_digits(digits)
+
+    @classmethod
+    def of_digits(cls, digits: str) -> ConversationId:
+        """Return the id that has these digits."""
         return cls(_PREFIX + digits)
 
     @classmethod

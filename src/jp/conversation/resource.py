@@ -196,20 +196,18 @@ def raw_bytes(content: TextContent | BinaryContent) -> bytes:
 
 def checksum(carrier: Carrier) -> str:
     """Return the sha256 of the raw content, in hex: the identity of a snapshot (RFD 067)."""
-    match content_of(carrier):
-        case StoredContent(sha256=sha256):
-            return sha256
-        case content:
-            return hashlib.sha256(raw_bytes(content)).hexdigest()
+    if carrier.sha256 is not None:
+        return carrier.sha256
+    content = content_of(carrier)
+    return "" if isinstance(content, StoredContent) else hashlib.sha256(raw_bytes(content)).hexdigest()
 
 
 def size_in_bytes(carrier: Carrier) -> int:
     """Return the size of the raw content."""
-    match content_of(carrier):
-        case StoredContent(size=size):
-            return size
-        case content:
-            return len(raw_bytes(content))
+    if carrier.sha256 is not None:
+        return carrier.size or 0
+    content = content_of(carrier)
+    return 0 if isinstance(content, StoredContent) else len(raw_bytes(content))
 
 
 INTERRUPTED = "interrupted; effects unknown"

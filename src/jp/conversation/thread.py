@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from operator import is_
+from itertools import compress, count, islice
+from operator import is_, is_not
 from typing import Generic, Literal, Protocol, TypeVar, assert_never
 
 import msgspec
@@ -267,18 +267,35 @@ def map_view_carriers(event: ViewEvent, change: CarrierChange) -> ViewEvent:
             return event
 
 
-def count_unchanged(before: Sequence[object], after: Sequence[object]) -> int:
-    """Return the number of leading items that are the same objects in both.
+def count_unchanged(
+    before: Sequence[object], after: Sequence[object], differs: Callable[[object, object], bool] = is_not
+) -> int:
+    """Return the number of leading items that are the same in both: the same objects, unless `differs` compares them.
 
-    Sequences that differ near their ends alone are compared without a step of Python for each item.
+    Long sequences are compared without a step of Python for each item.
     """
-    length = min(len(before), len(after))
-    count, step = length, 1
-    while count and not all(map(is_, islice(before, count), after)):
-        count, step = max(count - step, 0), step * 2
-    while count < length and before[count] is after[count]:
-        count += 1
-    return count
+    return next(compress(count(), map(differs, before, after)), min(len(before), len(after)))
+
+
+class LogCursor:
+    """A place in a log that grows, behind the entries that were read."""
+
+    def __init__(self) -> None:
+        self._log: Sequence[AnyEntry] = ()
+        self._count = 0
+
+    def advance(self, log: Sequence[AnyEntry]) -> tuple[Sequence[AnyEntry], bool]:
+        """Return the entries to read, and whether they only add to those that were read before.
+
+        Args:
+            log: All entries; those that were read before are the same objects, or everything is read again. A sequence
+                that is passed again must have changed at its end only: its earlier entries are not compared.
+        """
+        read = self._count
+        is_longer = len(log) >= read
+        only_adds = is_longer and (log is self._log or all(map(is_, islice(self._log, read), log)))
+        self._log, self._count = log, len(log)
+        return (log[read:] if read else log, True) if only_adds else (log, False)
 
 
 A = TypeVar("A")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import assert_never
 
 import msgspec
@@ -27,6 +27,7 @@ from jp.conversation.entries import (
     Usage,
 )
 from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT
+from jp.remedies import ChangeConversation, phrase
 
 Answer = ChatResponse | ToolCallRequest
 """The entries that a model produces."""
@@ -132,6 +133,34 @@ def divide(entries: Iterable[AnyEntry]) -> Division:
 def turns_of(entries: Iterable[AnyEntry]) -> list[Turn]:
     """Return the turns of a stream, those that were reverted too."""
     return divide(entries).turns
+
+
+class TurnCounter:
+    """Numbers the turns of a stream entry by entry, as `divide` does. Turns with an id in `undone` are not counted."""
+
+    def __init__(self, undone: Collection[str] = ()) -> None:
+        self.count = 0
+        self._undone = undone
+        self._has_turn = self._is_lone = self._is_counted = False
+
+    def add(self, entry: AnyEntry) -> int | None:
+        """Return the number of the turn that `entry` belongs to; None if it is in no turn that counts."""
+        if isinstance(entry, TurnStart):
+            # A turn that has nothing but its start is replaced by the next one.
+            self.count -= 1 if self._is_lone and self._is_counted else 0
+            self._begin(entry.id)
+            self._is_lone = True
+        elif isinstance(entry, Event):
+            if not self._has_turn:
+                self._begin("")
+            self._is_lone = False
+        else:
+            return None
+        return self.count - 1 if self._is_counted else None
+
+    def _begin(self, identity: str) -> None:
+        self._has_turn, self._is_counted = True, identity not in self._undone
+        self.count += 1 if self._is_counted else 0
 
 
 class _CycleBuilder:
@@ -457,7 +486,8 @@ def repair(entries: Sequence[AnyEntry]) -> Repair:
 def _unfinished(last: Cycle, entries: Iterable[AnyEntry]) -> Iterator[str]:
     """Yield notices about a stream whose last cycle does not end a turn, and in which every call has its response."""
     if last.requests and not last.attempts:
-        yield "the last turn ended before an answer came: its request stays (`jp conversation undo` takes it back)"
+        told = "the last turn ended before an answer came: its request stays (`"
+        yield phrase(told, ChangeConversation("undo"), "` takes it back)")
     elif _is_unfinished(last) and any(isinstance(entry, RequestContext) for entry in entries):
         # Without a record of any request it is no log of jp's own, and ends are recorded in none of those.
         yield "the last turn was not finished: its answer is kept as far as it came"

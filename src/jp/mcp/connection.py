@@ -19,6 +19,7 @@ from jp.mcp.definitions import ClosedError, EndedError, Handshake, Listing, Serv
 from jp.mcp.session import Call, CallResult, Session, SessionListener, error_of, may_need_discover, open_session
 from jp.mcp.transport import HttpTransport, ServerProcess, StdioTransport
 from jp.process.environment import child_environment, exit_code_text, find_program
+from jp.remedies import Show, phrase
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -108,7 +109,7 @@ def started(name: str, config: McpServerConfig, around: ServerContext) -> Genera
 def _not_started(name: str, program: str, error: OSError | ValueError) -> ServerError:
     why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     message = f"the MCP server {name!r} cannot be started: {program!r}: {why}"
-    return ServerError(message, hint=f"see `jp config get providers.mcp.{name}`")
+    return ServerError(message, hint=phrase("see `", Show("setting", f"providers.mcp.{name}"), "`"))
 
 
 def headers_of(name: str, config: McpServerConfig, environment: Mapping[str, str]) -> dict[str, str]:
@@ -349,7 +350,8 @@ class Connection:
         if status in _UNAUTHORIZED:
             hint = f"`providers.mcp.{self.name}.headers_env` says in which variables headers with credentials are"
             return UnauthorizedError(message, hint=hint)
-        return ServerError(message, hint=f"`jp config get providers.mcp.{self.name}` shows its address")
+        setting = Show("setting", f"providers.mcp.{self.name}")
+        return ServerError(message, hint=phrase("`", setting, "` shows its address"))
 
     async def _open(self, session: Session, scope: CancelScope, ended: Event) -> None:
         """Offer the session until it has `ended` or is closed, without a time limit."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 import msgspec
 
 from jp.conversation.entries import InputChange, JsonObject, Usage
-from jp.conversation.thread import Thread
+from jp.conversation.thread import Thread, count_unchanged
 from jp.provider.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -133,6 +133,11 @@ class SentMessage(tuple[bytes, ...]):  # noqa: SLOT001  its properties are kept 
         return digest_of(self)
 
     @cached_property
+    def size(self) -> int:
+        """Its bytes."""
+        return sum(map(len, self))
+
+    @cached_property
     def tokens(self) -> PartTokens:
         """Its estimated tokens, counted once."""
         from jp.context.estimate import estimate_parts
@@ -175,6 +180,49 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     unfit: Unfit | None = None
     probe: JsonObject | None = None
     prefix_bound: tuple[str, ...] = ()
+
+
+class BodyEncoder:
+    """Encodes the bodies of requests as JSON; what a list had in the request before is copied.
+
+    Objects of a list that are in the next request, too, must not have changed.
+    """
+
+    def __init__(self) -> None:
+        self._lists: dict[str, _ListEncoder] = {}
+
+    def encode(self, body: JsonObject) -> bytes:
+        """Return what `msgspec.json.encode` returns."""
+        pieces: list[bytes | bytearray] = []
+        for name, value in body.items():
+            pieces += (b"," if pieces else b"{", msgspec.json.encode(name), b":")
+            if isinstance(value, list):
+                items = cast("list[object]", value)
+                pieces += (b"[", self._lists.setdefault(name, _ListEncoder()).encode(items), b"]")
+            else:
+                pieces.append(msgspec.json.encode(value))
+        return b"".join((*pieces, b"}" if pieces else b"{}"))
+
+
+class _ListEncoder:
+    """Encodes the items of a list that grows."""
+
+    def __init__(self) -> None:
+        self._items: Sequence[object] = ()
+        self._ends: list[int] = []
+        self._encoded = bytearray()
+
+    def encode(self, items: Sequence[object]) -> bytearray:
+        same = count_unchanged(self._items, items)
+        del self._ends[same:]
+        del self._encoded[self._ends[-1] if same else 0 :]
+        self._items = ()  # an item that cannot be encoded leaves nothing behind
+        for item in items[same:]:
+            self._encoded += b"," if self._ends else b""
+            self._encoded += msgspec.json.encode(item)
+            self._ends.append(len(self._encoded))
+        self._items = tuple(items)
+        return self._encoded
 
 
 class ModelDetails(msgspec.Struct, frozen=True, kw_only=True):

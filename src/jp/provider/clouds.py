@@ -25,6 +25,7 @@ from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected
 from jp.provider.reader import Frames, ServerSentEvent
 from jp.provider.transport import HttpRequest, Limits
 from jp.provider.vendor import Cloud, CloudCall, Vendor
+from jp.remedies import SetSettings, StoreKey, phrase
 
 _BEDROCK_KEY = "AWS_BEARER_TOKEN_BEDROCK"
 """Variable with an API key of Bedrock, which its SDK reads."""
@@ -65,7 +66,9 @@ def _check(cloud: Cloud, environ: Mapping[str, str]) -> None:
 
 def _unset(cloud: Cloud, name: str, example: str) -> ConfigurationError:
     where = cloud.setting(name)
-    return ConfigurationError(f"{where!r} is not set", hint=f"set it, such as `jp config set {where}={example}`")
+    return ConfigurationError(
+        f"{where!r} is not set", hint=phrase("set it, such as `", SetSettings((f"{where}={example}",)), "`")
+    )
 
 
 def create_cloud(settings: CloudAccount, provider: str, *, vendor: Vendor, kinds: tuple[str, ...] = ()) -> Cloud:
@@ -195,7 +198,7 @@ def key_hint(cloud: Cloud) -> str:
     """Return the hint for a cloud that rejects the credentials."""
     if cloud.platform in _CREDENTIALS:
         return _CREDENTIALS[cloud.platform]
-    return f"store a key with `jp keys set {cloud.provider}`, or export {cloud.key_variable}=…; {_ENTRA}"
+    return phrase("store a key with `", StoreKey(cloud.provider), f"`, or export {cloud.key_variable}=…; {_ENTRA}")
 
 
 def missing_package(cloud: Cloud, name: str) -> ConfigurationError:

@@ -21,13 +21,13 @@ from time import monotonic
 from typing import NamedTuple
 
 import h11
-from anyio import wait_readable, wait_writable
+from anyio import move_on_after, wait_readable, wait_writable
 from anyio.lowlevel import checkpoint
 
 _READ_BYTES = 64 * 1024
 _MOST_HEADER_BYTES = 100 * 1024
-_MOST_REST_READS = 4
-"""Reads for what follows an answer that was complete before its response was, such as a last event."""
+_END_SECS = 0.25
+"""Seconds that a request waits for the end of the response before it: connecting anew usually takes longer."""
 
 _MOST_IDLE_SECS = 55.0
 """Seconds after which a connection is not used again: many load balancers drop one after a minute, some in silence."""
@@ -153,32 +153,32 @@ class Connection:
         self.has_answered = False
         self._idle_since = monotonic()
 
-    def is_ready(self) -> bool:
-        """Return whether it takes a request: no response is incomplete, and the server has not left.
+    async def ready(self) -> bool:
+        """Return whether it takes a request: the last response has ended, and the server has not left.
 
         The end of the last response, which nobody may have waited for, is read here.
         """
+        if monotonic() - self._idle_since > _MOST_IDLE_SECS:
+            return False
         try:
-            return monotonic() - self._idle_since < _MOST_IDLE_SECS and self._is_silent() and self._begin()
+            with move_on_after(_END_SECS):
+                while self._http.their_state is h11.SEND_BODY:
+                    await self.receive()
+            return self._is_silent() and self._begin()
         except (OSError, h11.RemoteProtocolError):
             return False
 
     def _is_silent(self) -> bool:
-        for _ in range(_MOST_REST_READS):
-            try:
-                data = self._socket.recv(_READ_BYTES)
-            except (BlockingIOError, ssl.SSLWantReadError):
-                return True
-            if not data:
-                return False
-            self._http.receive_data(data)
+        """Return whether the server has nothing to say, and has not left."""
+        try:
+            data = self._socket.recv(_READ_BYTES)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return True
+        self._http.receive_data(data)
         return False
 
     def _begin(self) -> bool:
-        while self._http.their_state is h11.SEND_BODY:
-            if self._http.next_event() is h11.NEED_DATA:
-                return False
-        if self._http.trailing_data[0]:
+        if self._http.trailing_data[0] or self._http.their_state is h11.SEND_BODY:
             return False
         if self._http.our_state is self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
@@ -260,13 +260,13 @@ class Connections:
         waiting = self._idle.get(origin, [])
         while waiting:
             found = waiting.pop()
-            if found.is_ready():
+            if await found.ready():
                 return found
             found.close()
         begun = self._dials.pop(origin, None)
         if begun is not None:
             found = await begun.connection()
-            if found.is_ready():
+            if await found.ready():
                 return found
             found.close()
         return await self._dial(origin, timeout_secs).connection()

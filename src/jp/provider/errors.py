@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from jp.errors import ExitCode, JpError
+from jp.remedies import Ask, ChangeConversation, Compact, Option, Show, UseOption, phrase
 
 if TYPE_CHECKING:
     from jp.conversation.entries import Usage
@@ -38,25 +39,34 @@ _EXIT_CODES: dict[ErrorKind, ExitCode] = {
     "unsupported": ExitCode.ATTACHMENT,
 }
 
-_AGAIN = "try again in a while; `jp query --id last …` continues this conversation"
+_AGAIN = phrase(
+    *("try again in a while; `", Ask((UseOption(Option.TARGET, "last"),), is_open=True)),
+    "` continues this conversation",
+)
+_OTHER_MODEL = phrase("use another model with `", Option.MODEL, "`")
+_LESS = phrase(
+    *("send less: `", Compact(), "` hides old content (`", UseOption(Option.PROFILE, "heavy"), "` the most), `"),
+    *(ChangeConversation("undo"), "` takes this request back, `", Ask((UseOption(Option.NEW),)), "` starts over"),
+)
+_SHOW_REQUEST = Ask((UseOption(Option.DRY_RUN), UseOption(Option.FORMAT, "json")), is_open=True)
 _HINTS: dict[ErrorKind, str] = {
     "timeout": _AGAIN,
     "connect": "check the network and the provider's URL, and try again",
-    "rate_limit": "try again in a while, or use another model with `--model`",
-    "transient": "try again in a while, or use another model with `--model`",
+    "rate_limit": phrase("try again in a while, or ", _OTHER_MODEL),
+    "transient": phrase("try again in a while, or ", _OTHER_MODEL),
     "cut": _AGAIN,
-    "quota": "check the account's plan, credit and limits, or use another model with `--model`",
+    "quota": phrase("check the account's plan, credit and limits, or ", _OTHER_MODEL),
     "authentication": "check the provider's key and its permissions",
-    "context_too_long": (
-        "send less: `jp conversation compact` hides old content (`--profile heavy` the most), `jp conversation undo` "
-        "takes this request back, `jp query --new` starts over"
-    ),
-    "model_not_found": "name another model with `--model`; `jp model ls` lists them",
-    "invalid_request": "`jp query --dry-run --format json …` shows what is sent",
-    "rejected_reasoning": "use another model with `--model`: it gets the earlier reasoning as plain text",
-    "unsupported": "ask without it, or use another model with `--model`",
+    "context_too_long": _LESS,
+    "model_not_found": phrase("name another model with `", Option.MODEL, "`; `", Show("models"), "` lists them"),
+    "invalid_request": phrase("`", _SHOW_REQUEST, "` shows what is sent"),
+    "rejected_reasoning": phrase(_OTHER_MODEL, ": it gets the earlier reasoning as plain text"),
+    "unsupported": phrase("ask without it, or ", _OTHER_MODEL),
     "output_limit": "ask for less at a time",
-    "other": "try again, or another model with `--model`; `jp config show --origins` shows the settings in use",
+    "other": phrase(
+        *("try again, or another model with `", Option.MODEL),
+        *("`; `", Show("setting origins"), "` shows the settings in use"),
+    ),
 }
 """Hints for errors of which only the kind is known."""
 

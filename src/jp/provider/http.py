@@ -12,7 +12,7 @@ import msgspec
 from jp import __version__
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Thread
-from jp.provider.base import Framing, Part, ResponseDecoder, WireRequest
+from jp.provider.base import BodyEncoder, Framing, Part, ResponseDecoder, WireRequest
 from jp.provider.errors import ErrorKind, ProviderError
 from jp.provider.keys import missing_key
 from jp.provider.transport import HttpRequest, HttpResponse, Limits, connect, post
@@ -162,6 +162,7 @@ class HttpProvider:
         self._account = account
         self._limits = limits
         self._signer = signer
+        self._encoder = BodyEncoder()
 
     @property
     def id(self) -> str:
@@ -278,7 +279,7 @@ class HttpProvider:
             *self._account.headers,
         )
         return HttpRequest(
-            url=joined(self._account.base_url, request.path), headers=headers, body=msgspec.json.encode(request.body)
+            url=joined(self._account.base_url, request.path), headers=headers, body=self._encoder.encode(request.body)
         )
 
     async def _check(self, response: HttpResponse, request: WireRequest, *, secrets: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ import msgspec
 
 from jp.errors import AuthenticationError, ConfigurationError, StorageError
 from jp.provider.keys import FoundKey
+from jp.remedies import StoreKey, phrase
 
 _LARGEST = 1024 * 1024
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -74,7 +75,7 @@ class KeyFile:
         except (msgspec.DecodeError, RecursionError):  # the message might quote a key
             raise ConfigurationError(
                 f"{str(self.path)!r} is not a valid key file",
-                hint="move it away, and store the keys again with `jp keys set PROVIDER`",
+                hint=phrase("move it away, and store the keys again with `", StoreKey("PROVIDER"), "`"),
             ) from None
 
     def _content(self) -> bytes | None:

@@ -8,6 +8,7 @@ from typing import Literal, Protocol, assert_never
 import msgspec
 
 from jp.errors import AuthenticationError, ConfigurationError
+from jp.remedies import StoreKey, phrase
 
 KeySource = Literal["environment", "keyring", "file"]
 
@@ -78,7 +79,7 @@ def find_key(
             return FoundKey(key, "environment", variable)
     found = None if stored is None else stored.find(provider)
     if found is not None:
-        check_key(found.key, f"the key in {found.place}", hint=f"store it again: `jp keys set {provider}`")
+        check_key(found.key, f"the key in {found.place}", hint=phrase("store it again: `", StoreKey(provider), "`"))
     return found
 
 
@@ -95,17 +96,19 @@ def check_key(key: str, what: str, *, hint: str) -> None:
 def missing_key(provider: str, variable: str) -> AuthenticationError:
     """Return the error for a missing key."""
     message = f"no API key for {provider!r}: the environment variable {variable!r} is not set, and no key is stored"
-    return AuthenticationError(message, hint=f"store one with `jp keys set {provider}`, or export {variable}=…")
+    return AuthenticationError(
+        message, hint=phrase("store one with `", StoreKey(provider), f"`, or export {variable}=…")
+    )
 
 
 def hint_for_required(provider: str, variable: str) -> str:
     """Return the hint for a server that usually needs no key and asks for one; `variable` is empty if it has none."""
     exported = f", or export {variable}=…" if variable else ""
-    return f"it needs a key: store one with `jp keys set {provider}`{exported}"
+    return phrase("it needs a key: store one with `", StoreKey(provider), f"`{exported}")
 
 
 def hint_for_rejected(provider: str, found: FoundKey) -> str:
     """Return the hint for a key that the provider rejects."""
     if found.source == "environment":
-        return f"check the key in {found.where}, or unset it and store one with `jp keys set {provider}`"
-    return f"replace the key in {found.place}: `jp keys set {provider}`"
+        return phrase(f"check the key in {found.where}, or unset it and store one with `", StoreKey(provider), "`")
+    return phrase(f"replace the key in {found.place}: `", StoreKey(provider), "`")

@@ -21,6 +21,7 @@ from jp.provider.keys import FoundKey, StoredKeys, find_key, hint_for_rejected, 
 from jp.provider.models import known_names
 from jp.provider.transport import Limits
 from jp.provider.vendor import LocalServer, Vendor
+from jp.remedies import Option, SetSettings, UseOption, phrase
 from jp.suggestions import closest_names
 
 if TYPE_CHECKING:
@@ -115,8 +116,6 @@ class ModelId(msgspec.Struct, frozen=True):
         return f"{self.provider}/{self.name}"
 
 
-_SERVER = "declare another server: `jp config set --in user providers.llm.{name}.base_url=https://…/v1`"
-
 _ENDPOINT = "/chat/completions"
 """Path that some servers' pages include in their base URL."""
 
@@ -154,8 +153,10 @@ def _unknown_alias(text: str, aliases: Mapping[str, str]) -> ConfigurationError:
 def _unknown_provider(provider: str, own: Collection[str] = ()) -> ConfigurationError:
     known = (*PROVIDERS, *own)
     near = closest_names(provider, known, most=3)
-    server = _SERVER.format(name=provider if provider.replace("-", "").replace("_", "").isalnum() else "NAME")
-    hint = f"did you mean {_quoted(near)}?" if near else f"known are {', '.join(map(repr, known))}; {server}"
+    name = provider if provider.replace("-", "").replace("_", "").isalnum() else "NAME"
+    server = SetSettings((f"providers.llm.{name}.base_url=https://…/v1",), scope="user")
+    listed = phrase(f"known are {', '.join(map(repr, known))}; declare another server: `", server, "`")
+    hint = f"did you mean {_quoted(near)}?" if near else listed
     return ConfigurationError(f"there is no provider {provider!r}", hint=hint)
 
 
@@ -290,7 +291,8 @@ def create_provider(
     found = _key(settings, vendor, environ, stored) if needs_key else None
     account = _account(settings, vendor, environ, found)
     replies = tuple(
-        (words, f"{why}: `jp config set providers.llm.{kind}.{change}`") for words, change, why in vendor.settings_hints
+        (words, phrase(f"{why}: `", SetSettings((f"providers.llm.{kind}.{change}",)), "`"))
+        for words, change, why in vendor.settings_hints
     )
     account = msgspec.structs.replace(account, reply_hints=replies)
     if vendor.hints is not None:
@@ -319,7 +321,8 @@ def create_account(
     """
     if (cloud := cloud_of(settings, provider)) is not None:
         message = f"{provider!r} is in a cloud ({cloud.title}), which lists its models only on its web pages"
-        raise ConfigurationError(message, hint=f"use any of them with `--model {provider}/NAME`")
+        model = UseOption(Option.MODEL, f"{provider}/NAME")
+        raise ConfigurationError(message, hint=phrase("use any of them with `", model, "`"))
     vendor = vendor_in(settings, provider)
     if not needs_key:
         vendor = msgspec.structs.replace(vendor, needs_key=False)
@@ -365,7 +368,7 @@ def _base_url(settings: LlmConfig, vendor: Vendor, environ: Mapping[str, str]) -
         return configured.rstrip("/").removesuffix(_ENDPOINT)
     if vendor.server is not None:
         return address_of(vendor.server, environ)
-    hint = f"set it, such as `jp config set {where}=http://127.0.0.1:8000/v1`"
+    hint = phrase("set it, such as `", SetSettings((f"{where}=http://127.0.0.1:8000/v1",)), "`")
     raise ConfigurationError(f"{where!r} is not set", hint=hint)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from operator import is_
+from operator import is_, ne
 from typing import Generic, Protocol, Self, TypeVar, assert_never
 
 import msgspec
@@ -40,6 +40,7 @@ from jp.conversation.thread import (
     UserResource,
     UserText,
     ViewEvent,
+    count_unchanged,
 )
 from jp.provider.errors import ProviderError
 
@@ -83,12 +84,15 @@ def request_of(event: UserText | UserResource) -> tuple[str, int]:
     return event.origin, event.turn
 
 
-def newest_request(events: Sequence[ViewEvent]) -> tuple[str, int]:
-    """Return the request to be answered; messages of jp on the user's behalf do not count."""
+_NO_REQUEST = ("", -1)
+
+
+def newest_request(events: Sequence[ViewEvent], before: tuple[str, int] = _NO_REQUEST) -> tuple[str, int]:
+    """Return the request to be answered, or the one `before`; messages of jp on the user's behalf do not count."""
     for event in reversed(events):
         if isinstance(event, UserResource) or (isinstance(event, UserText) and not event.synthetic):
             return request_of(event)
-    return "", -1
+    return before
 
 
 def plain_id(call_id: str, number: int = 1) -> str:
@@ -109,20 +113,6 @@ def _plain(text: str) -> str:
     return "".join(c if c in "_-" or (c.isascii() and c.isalnum()) else "_" for c in text)
 
 
-def in_wire_order(
-    events: Sequence[ViewEvent], *, valid_id: Callable[[str, int], str] = plain_id
-) -> Iterator[WireEvent]:
-    """Yield the events in wire order.
-
-    The resources of a request stand before its text: what is asked comes after what it is about. Every call is
-    answered before the user speaks again, in the order of the calls; a result without a call is dropped. `valid_id`
-    makes of the id that a model gave one that the provider takes, another one for every number: ids that repeat are
-    numbered.
-    """
-    wire_ids, names = _wire_ids(events, _CallIds(valid_id))
-    return _in_order(events, _results_in(events), wire_ids, names)
-
-
 class _Builder(Protocol):
     def add(self, event: WireEvent, /) -> None: ...
 
@@ -137,6 +127,11 @@ class IncrementalMessages(Generic[B]):
 
     The messages up to the last answer that followed a tool's result are final. A thread with other settings, or whose
     final events are other objects, is built from its beginning. The result is what a new builder would give.
+
+    Builders get the events in wire order. The resources of a request stand before its text: what is asked comes after
+    what it is about. Every call is answered before the user speaks again, in the order of the calls; a result without a
+    call is dropped. `valid_id` makes of the id that a model gave one that the provider takes, another one for every
+    number: ids that repeat are numbered.
     """
 
     def __init__(self, valid_id: Callable[[str, int], str] = plain_id) -> None:
@@ -144,17 +139,19 @@ class IncrementalMessages(Generic[B]):
         self._builder: B | None = None
         self._base: tuple[Thread, tuple[str, int]] | None = None
         self._events: tuple[ViewEvent, ...] = ()
+        self._newest = _NO_REQUEST  # in the final events
         self._ids = _CallIds(valid_id)
         self._names: dict[str, str] = {}
 
     def build(self, thread: Thread, create: Callable[[], B]) -> B:
         """Return a builder of its own to which all events of `thread` were added. `create` makes an empty one."""
-        base = (msgspec.structs.replace(thread, events=()), newest_request(thread.events))
         builder, events = self._builder, thread.events[len(self._events) :]
+        base = (msgspec.structs.replace(thread, events=()), newest_request(events, self._newest))
         self._builder = None  # an event that cannot be built leaves nothing behind
         if builder is None or base != self._base or not self._goes_on(thread.events, events):
             builder, events = create(), thread.events
-            self._events, self._ids, self._names = (), _CallIds(self._valid_id), {}
+            self._events, self._newest, self._ids, self._names = (), _NO_REQUEST, _CallIds(self._valid_id), {}
+            base = (base[0], newest_request(events))
         final = _final_part(events)
         results = _results_in(events)
         first, names = _wire_ids(events[:final], self._ids)
@@ -164,6 +161,7 @@ class IncrementalMessages(Generic[B]):
         for event in _in_order(events[:final], results, first, names):
             builder.add(event)
         self._builder, self._base, self._events = builder, base, self._events + events[:final]
+        self._newest = newest_request(events[:final], self._newest)
         last = builder.fork()
         for event in _in_order(events[final:], results, second, names):
             last.add(event)
@@ -175,6 +173,35 @@ class IncrementalMessages(Generic[B]):
             return False
         calls = {event.origin for event in added if isinstance(event, ToolCall)}
         return calls.issuperset([event.call for event in added if isinstance(event, ToolResult)])
+
+
+R = TypeVar("R")
+
+_POOLED = 2
+
+
+class CachePool(Generic[R]):
+    """Keeps a render cache for each of two threads that grow.
+
+    They are the thread of a conversation, and the one without the reasoning that a vendor would refuse.
+    """
+
+    def __init__(self, create: Callable[[], R]) -> None:
+        self._create = create
+        self._pool: list[tuple[Sequence[ViewEvent], R]] = []
+
+    def take(self, thread: Thread) -> R:
+        """Return the cache of the thread that `thread` goes on with, or a new one in place of the older one."""
+        found = next((item for item in self._pool if _goes_on(item[0], thread.events)), None)
+        cache = self._create() if found is None else found[1]
+        self._pool = [(thread.events, cache), *(item for item in self._pool if item is not found)][:_POOLED]
+        return cache
+
+
+def _goes_on(before: Sequence[ViewEvent], events: Sequence[ViewEvent]) -> bool:
+    """Return whether `events` begin as those before them; a request to continue is only at their end."""
+    same = count_unchanged(before, events)
+    return same + count_unchanged(before[same:], events[same:], ne) >= len(before) - 1
 
 
 def _final_part(events: Sequence[ViewEvent]) -> int:

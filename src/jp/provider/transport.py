@@ -16,6 +16,7 @@ from anyio import CancelScope, current_time, fail_after
 
 from jp.errors import ConfigurationError, JpError, root_cause
 from jp.provider.errors import ProviderError
+from jp.remedies import Show, phrase
 
 if TYPE_CHECKING:
     import httpx2
@@ -415,7 +416,7 @@ async def _exchange(method: _Method, request: HttpRequest, limits: Limits) -> As
         await exchange.end(in_order=in_order)
 
 
-_REACH = "check the network and the URL: `jp config show --origins` shows the source of `base_url`"
+_REACH = phrase("check the network and the URL: `", Show("setting origins"), "` shows the source of `base_url`")
 
 _PROXIES = ("https", "http", "all")
 
@@ -429,7 +430,7 @@ def _reach() -> str:
 
     found = getproxies()
     names = " or ".join(f"{scheme.upper()}_PROXY" for scheme in _PROXIES if scheme in found)
-    return f"{_REACH}; the proxy in {names} may not respond" if names else _REACH
+    return phrase(_REACH, f"; the proxy in {names} may not respond") if names else _REACH
 
 
 def _without_connection(host: str, error: Exception) -> ProviderError:

@@ -8,6 +8,7 @@ import stat
 from typing import TextIO
 
 from jp.errors import JpError
+from jp.remedies import Show, phrase
 
 ERASE = "\r\x1b[K"
 """Empties the line in which the cursor is, and puts the cursor at its beginning."""
@@ -128,7 +129,7 @@ class Channel:
             if isinstance(error, BrokenPipeError):
                 raise
             message = f"cannot write to {self._name}: {error.strerror or error}"
-            hint = "look where the output goes; the output so far is kept, and `jp conversation print` shows it"
+            hint = phrase("look where the output goes; the output so far is kept, and `", Show("answer"), "` shows it")
             raise JpError(message, hint=hint) from error
 
 

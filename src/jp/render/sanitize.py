@@ -179,6 +179,8 @@ def sanitize(text: str, *, keep_colors: bool = False) -> str:
 
 def one_line(text: str) -> str:
     """Return `text` sanitized, with every run of white space as one space: for a line that must stay a line."""
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text.strip(" ")
     return " ".join(sanitize(text).split())
 
 

@@ -237,7 +237,7 @@ def _aligned(table: Table, width: int | None) -> list[str]:
     from jp.render.sanitize import one_line
 
     cells = [[one_line(cell) for cell in row] for row in (table.head, *table.rows)]
-    widths = [max(cell_width(row[column]) for row in cells) for column in range(len(table.head))]
+    widths = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
     if width is not None:
         taken = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1)
         widths[-1] = min(widths[-1], max(width - taken, _NARROWEST))
@@ -246,11 +246,16 @@ def _aligned(table: Table, width: int | None) -> list[str]:
 
 def _row(row: Row, widths: Sequence[int], right: frozenset[int], width: int | None) -> str:
     padded = [
-        pad(truncate(cell, size), size, right=column in right)
-        for column, (cell, size) in enumerate(zip(row, widths, strict=True))
+        _cell(cell, size, right=column in right) for column, (cell, size) in enumerate(zip(row, widths, strict=True))
     ]
     line = _GAP.join(padded).rstrip()
     return line if width is None else truncate(line, width)
+
+
+def _cell(cell: str, width: int, *, right: bool) -> str:
+    if cell.isascii() and len(cell) <= width:
+        return cell.rjust(width) if right else cell.ljust(width)
+    return pad(truncate(cell, width), width, right=right)
 
 
 def _sectioned(table: Table, head: Sequence[str], rows: Sequence[str]) -> list[str]:

@@ -92,9 +92,41 @@ _ENDS = frozenset({"source", "target", "destination", "from", "to"})
 
 
 class _Entered(msgspec.Struct, frozen=True, kw_only=True):
+    number: int
     paths: frozenset[str]
     reads_only: bool
     is_over: Event
+
+
+class _PathIndex:
+    """Calls by the paths that they name, and by the directories around these."""
+
+    def __init__(self) -> None:
+        self._naming: dict[str, list[str]] = {}
+        self._within: dict[str, list[str]] = {}
+
+    def add(self, identity: str, paths: Iterable[str]) -> None:
+        for path in paths:
+            key, *parents = _with_parents(path)
+            self._naming.setdefault(key, []).append(identity)
+            for parent in parents:
+                self._within.setdefault(parent, []).append(identity)
+
+    def find(self, paths: Iterable[str]) -> set[str]:
+        """Return the calls that may name one of `paths`, something in it, or a directory around it."""
+        found: set[str] = set()
+        for path in paths:
+            key, *parents = _with_parents(path)
+            found.update(self._within.get(key, ()), *(self._naming.get(place, ()) for place in (key, *parents)))
+        return found
+
+
+def _with_parents(path: str) -> list[str]:
+    """Return a path and all directories around it."""
+    found = ["/" + path.lstrip("/") if path.startswith("/") else path]
+    while (parent := posixpath.dirname(found[-1])) not in {"", found[-1]}:
+        found.append(parent)
+    return found
 
 
 class CallOrder:
@@ -103,26 +135,33 @@ class CallOrder:
     def __init__(self, root: Path) -> None:
         self._root = str(root)
         self._entered: dict[str, _Entered] = {}
+        self._calls = _PathIndex()
+        self._changing_calls = _PathIndex()
 
     def enter(self, checked: CheckedCall) -> None:
         """Take note of a call that may run, or of its arguments where they have changed."""
         from anyio import Event
 
-        tool, known = checked.configured.tool, self._entered.get(checked.call.id)
-        self._entered[checked.call.id] = _Entered(
+        identity, tool = checked.call.id, checked.configured.tool
+        known = self._entered.get(identity)
+        entered = self._entered[identity] = _Entered(
+            number=len(self._entered) if known is None else known.number,
             paths=paths_named(checked.arguments, self._root),
             reads_only=isinstance(tool, ReadsOnly) and tool.reads_only,
             is_over=Event() if known is None else known.is_over,
         )
+        self._calls.add(identity, entered.paths)
+        if not entered.reads_only:
+            self._changing_calls.add(identity, entered.paths)
 
     async def wait(self, identity: str) -> None:
         """Wait until all calls are over that have to be before this one."""
         mine = self._entered[identity]
-        for other, entered in tuple(self._entered.items()):
-            if other == identity:
-                return
-            if not (mine.reads_only and entered.reads_only) and _touch(mine.paths, entered.paths):
-                await entered.is_over.wait()
+        index = self._changing_calls if mine.reads_only else self._calls
+        for other in [self._entered[found] for found in index.find(mine.paths)]:
+            # The index also has paths that a call named before its arguments were changed.
+            if other.number < mine.number and _touch(mine.paths, other.paths):
+                await other.is_over.wait()
 
     def leave(self, identity: str) -> None:
         """Record that a call is over, or does not run."""

@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 from jp.config.entries import ToolConfig
 from jp.config.model import DeduplicationConfig
 from jp.context.markers import marker
-from jp.conversation.entries import LEAST_OBSERVED, AnyEntry, ChatRequest, Event, Facts, ToolCallResponse
+from jp.conversation.entries import LEAST_OBSERVED, AnyEntry, Facts, ToolCallResponse
 from jp.conversation.resource import (
     AudioBlock,
     BinaryContent,
@@ -30,8 +30,8 @@ from jp.conversation.resource import (
     mark_of,
     size_in_bytes,
 )
-from jp.conversation.turns import turns_of, undone
 from jp.tool.base import ConfiguredTool, ToolOutput
+from jp.tool.duplicates import DeliveryIndex, mark_blocks
 
 BOUND = 16 * 1024
 """Bytes of a result that a model is shown, unless the tool sets `max_bytes`."""
@@ -228,103 +228,6 @@ def _begin_of_character(data: bytes, position: int) -> int:
     return position
 
 
-Identity = tuple[str, str]
-"""URI and sha256 of the raw content."""
-
-
-def mark_resources(
-    resources: Iterable[Resource],
-    entries: Iterable[AnyEntry],
-    *,
-    turn: int,
-    enabled: bool,
-    min_bytes: int,
-    lookback_turns: int,
-) -> tuple[Resource, ...]:
-    """Return the `resources` that turn `turn` records with a request, those delivered before with `duplicate_of`.
-
-    `entries` is the stream as it is stored, without what was reverted; `turn` counts as `turns_of` does. Only what
-    has more than `min_bytes` bytes is marked, and only where the first delivery is at most `lookback_turns` back.
-    """
-    listed = tuple(resources)
-    wanted = {_identity(resource) for resource in listed if enabled and size_in_bytes(resource) > min_bytes}
-    first = _first_deliveries(wanted, entries, since=turn - lookback_turns)
-    if not first:
-        return listed
-    return tuple(
-        replace(resource, duplicate_of=first[identity]) if (identity := _identity(resource)) in first else resource
-        for resource in listed
-    )
-
-
-def mark_blocks(
-    blocks: Iterable[Block],
-    entries: Iterable[AnyEntry],
-    *,
-    turn: int,
-    enabled: bool,
-    min_bytes: int,
-    lookback_turns: int,
-) -> tuple[Block, ...]:
-    """Return the `blocks` that turn `turn` records as a tool's response; see `mark_resources`."""
-    listed = tuple(blocks)
-    marked = iter(
-        mark_resources(
-            (block.resource for block in listed if isinstance(block, ResourceBlock)),
-            entries,
-            turn=turn,
-            enabled=enabled,
-            min_bytes=min_bytes,
-            lookback_turns=lookback_turns,
-        )
-    )
-    return tuple(
-        replace(block, resource=next(marked)) if isinstance(block, ResourceBlock) else block for block in listed
-    )
-
-
-def _identity(resource: Resource) -> Identity:
-    return resource.uri, checksum(resource)
-
-
-def _first_deliveries(wanted: set[Identity], entries: Iterable[AnyEntry], *, since: int) -> dict[Identity, str]:
-    """Return the first entry of turn `since` or later that delivered each wanted identity in full."""
-    if not wanted:
-        return {}
-    uris = {uri for uri, _ in wanted}
-    first: dict[Identity, str] = {}
-    delivered: set[tuple[Identity, str | None]] = set()
-    for turn, entry, resource in _deliveries(entries):
-        # Most deliveries are of other resources: those are not hashed.
-        identity = _identity(resource) if resource.uri in uris else None
-        if identity is None or identity not in wanted:
-            continue
-        # A fork may lack what a mark refers to; there the marked copy is the first.
-        is_full = (identity, resource.duplicate_of) not in delivered
-        delivered.add((identity, entry))
-        if is_full and turn >= since:
-            first.setdefault(identity, entry)
-    return first
-
-
-def _deliveries(entries: Iterable[AnyEntry]) -> Iterator[tuple[int, str, Resource]]:
-    """Yield every resource of a stream, with the number of its turn and the id of its entry."""
-    for turn in turns_of(entries):
-        for entry in turn.entries:
-            for resource in _resources_of(entry):
-                yield turn.number, entry.id, resource
-
-
-def _resources_of(entry: Event) -> Iterator[Resource]:
-    match entry:
-        case ChatRequest(resources=resources):
-            yield from resources
-        case ToolCallResponse(content=blocks):
-            yield from (block.resource for block in blocks if isinstance(block, ResourceBlock))
-        case _:
-            pass
-
-
 MOST_BLOCKS = 64
 """A result of more blocks is bounded as one text: each of them would take a marker."""
 
@@ -339,17 +242,18 @@ class Addresses(Protocol):
         """Return what the markers in views of this log carry."""
         ...
 
-    def handles(self, entries: Iterable[AnyEntry]) -> Mapping[str, str]:
-        """Return the handle for each checksum in a log."""
+    def handles(self, entries: Sequence[AnyEntry], added: AnyEntry) -> Mapping[str, str]:
+        """Return the handle for each checksum in a log to which an entry is added."""
         ...
 
 
 class OrdinaryDelivery:
-    """The way that every result goes, whatever tool it is of. See `jp.tool.base.Delivery`."""
+    """The way that every result of one log goes, whatever tool it is of. See `jp.tool.base.Delivery`."""
 
     def __init__(self, deduplication: DeduplicationConfig, addresses: Addresses) -> None:
         self._deduplication = deduplication
         self._addresses = addresses
+        self._deliveries = DeliveryIndex()
 
     def __call__(self, configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
         """Return `output` within its bound, with marks, and with the kind that the configuration says."""
@@ -369,7 +273,7 @@ class OrdinaryDelivery:
         kind = "" if output.facts is None else output.facts.kind
         bounds = _Bounds(
             limit=shares([_shown_size(block) for block in content], limit),
-            handles=self._addresses.handles((*entries, ToolCallResponse(request="", content=content))),
+            handles=self._addresses.handles(entries, ToolCallResponse(request="", content=content)),
             nonce=self._addresses.nonce(entries),
             keeps_errors=output.is_error or kind not in _READ,
         )
@@ -378,13 +282,12 @@ class OrdinaryDelivery:
     def _marked(self, output: ToolOutput, settings: ToolConfig, entries: Sequence[AnyEntry]) -> ToolOutput:
         if not any(isinstance(block, ResourceBlock) for block in output.content):
             return output
-        gone = undone(entries)
-        turns = [turn for turn in turns_of(entries) if turn.id not in gone]
         deduplication = self._deduplication
+        self._deliveries.update(entries)
         marked = mark_blocks(
             output.content,
-            [entry for turn in turns for entry in turn.entries],
-            turn=len(turns) - 1,
+            self._deliveries,
+            turn=self._deliveries.turns - 1,
             enabled=deduplication.enabled and settings.deduplicate is not False,
             min_bytes=deduplication.min_bytes,
             lookback_turns=deduplication.lookback_turns,

@@ -16,6 +16,7 @@ from jp.conversation.entries import AnyEntry, ChatRequest, RequestContext
 from jp.conversation.thread import ToolDefinition
 from jp.entry_points import entries_of, load_entry, package_of
 from jp.errors import ConfigurationError, JpError, UsageError
+from jp.remedies import Option, SetSettings, phrase
 from jp.tool.base import Previewed, ReadsOnly, Tool, Toolbox, ToolInvocation, ToolOutput
 
 if TYPE_CHECKING:
@@ -273,12 +274,13 @@ class ToolSwitch:
     def _switch_one(self, name: str, *, on: bool) -> None:
         option = _option(on=on)
         if not self._is_known(name):
-            raise UsageError(f"{option} names an unknown tool {name!r}", hint=nearest(name, self._names))
+            raise UsageError(phrase(option, f" names an unknown tool {name!r}"), hint=nearest(name, self._names))
         state = self._state(name)
         if not on and state == "always":
+            setting = SetSettings((f"conversation.tools.{name}.enable=false",), scope="run")
             raise UsageError(
-                f"{option} cannot take {name!r} away: it is always offered",
-                hint=f"the configuration says so; `--cfg conversation.tools.{name}.enable=false` overrides it",
+                phrase(option, f" cannot take {name!r} away: it is always offered"),
+                hint=phrase("the configuration says so; `", setting, "` overrides it"),
             )
         if on is not _is_offered(state):
             self._switched[name] = on
@@ -286,7 +288,8 @@ class ToolSwitch:
     def _switch_all(self, pattern: str, *, on: bool) -> None:
         found = [name for name in sorted(self._names) if fnmatchcase(name, pattern)]
         if not found:
-            raise UsageError(f"{_option(on=on)} {pattern!r} matches no tool", hint=nearest(pattern, self._names))
+            message = phrase(_option(on=on), f" {pattern!r} matches no tool")
+            raise UsageError(message, hint=nearest(pattern, self._names))
         for name in found:
             state = self._state(name)
             if state not in {"explicit", "always"} and on is not _is_offered(state):
@@ -303,8 +306,8 @@ def _is_offered(state: Enable | None) -> bool:
     return state is True or state == "always"
 
 
-def _option(*, on: bool) -> str:
-    return "--tool" if on else "--no-tool"
+def _option(*, on: bool) -> Option:
+    return Option.TOOL if on else Option.DISABLED_TOOL
 
 
 GROUP = "jp.tools"

@@ -11,7 +11,7 @@ from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, Digests
 from jp.conversation.thread import Thread
 from jp.provider.base import WireRequest
 from jp.provider.errors import ProviderError
-from jp.turn.bound_reasoning import Rendered, render_bound
+from jp.turn.bound_reasoning import BoundRenderer, Rendered
 from jp.turn.ports import TurnPorts
 from jp.turn.request import (
     RequestSettings,
@@ -47,6 +47,7 @@ class Preparation:
         self._settings = settings
         self._is_corrected = False
         self._threads = ThreadBuilder(ports.recorder, ports.status_formatter)
+        self._renderer = BoundRenderer(ports.provider)
         self._messages = message_digests(ports.recorder.entries)
         self._context = context_in_force(ports.recorder.entries)
         self._withheld = _last_withheld(ports.recorder.entries)
@@ -95,7 +96,7 @@ class Preparation:
         return Prepared(thread=rendered.thread, wire=rendered.wire, digests=digests, withheld=rendered.withheld)
 
     def _render(self, *, going_on: bool) -> Rendered:
-        return render_bound(self._ports.provider, self.thread(going_on=going_on), self._ports.recorder.entries)
+        return self._renderer.render(self.thread(going_on=going_on), self._ports.recorder.entries)
 
     def _tell_withheld(self, withheld: tuple[str, ...]) -> None:
         """Say it where more reasoning is withheld than from the request before."""
@@ -113,7 +114,7 @@ class Preparation:
         """
         if self._is_corrected or error is None or error.kind != "invalid_request":
             return False
-        from jp.provider.classification import corrected_parameters
+        from jp.provider.corrections import corrected_parameters
 
         correction = corrected_parameters(self._settings.parameters, error.message)
         if correction is None:

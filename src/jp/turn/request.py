@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter, ne
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -22,14 +23,16 @@ from jp.conversation.entries import (
 from jp.conversation.resource import Carrier, Payload, StoredContent, checksum, content_of, formatted_of
 from jp.conversation.thread import (
     IncrementalMap,
+    LogCursor,
     Parameters,
     Thread,
     ToolDefinition,
     ViewEvent,
+    count_unchanged,
     map_view_carriers,
     set_parameters,
 )
-from jp.provider.base import Sections, digest_of
+from jp.provider.base import Sections, SentMessage, digest_of
 
 
 def message_digests(entries: Iterable[AnyEntry]) -> tuple[str, ...]:
@@ -41,12 +44,13 @@ def message_digests(entries: Iterable[AnyEntry]) -> tuple[str, ...]:
     return messages
 
 
+_digest_of: Callable[[SentMessage], str] = attrgetter("digest")
+
+
 def digests_of(sections: Sections, before: Sequence[str]) -> Digests:
     """Return the digests of a request for the log, after a request whose messages hash to `before`."""
-    messages = [message.digest for message in sections.messages]
-    kept = 0
-    while kept < min(len(messages), len(before)) and messages[kept] == before[kept]:
-        kept += 1
+    messages = list(map(_digest_of, sections.messages))
+    kept = count_unchanged(before, messages, ne)
     return Digests(
         system=digest_of(sections.system),
         tools=digest_of(sections.tools),
@@ -163,14 +167,23 @@ def context_in_force(entries: Iterable[AnyEntry]) -> RequestContext | None:
     return newest
 
 
-def schema_in_force(entries: Sequence[AnyEntry]) -> JsonObject | None:
-    """Return the schema that the answer in the newest turn must match. Later entries of the turn do not revoke it."""
-    for entry in reversed(entries):
-        if isinstance(entry, TurnStart):
-            break
-        if isinstance(entry, ChatRequest) and entry.schema is not None:
-            return entry.schema
-    return None
+class SchemaReader:
+    """The schema that the answer in the newest turn of a log must match. Later entries of the turn do not revoke it."""
+
+    def __init__(self) -> None:
+        self._cursor = LogCursor()
+        self._schema: JsonObject | None = None
+
+    def read(self, entries: Sequence[AnyEntry]) -> JsonObject | None:
+        """Return the schema for a log."""
+        added, only_adds = self._cursor.advance(entries)
+        self._schema = self._schema if only_adds else None
+        for entry in added:
+            if isinstance(entry, TurnStart):
+                self._schema = None
+            elif isinstance(entry, ChatRequest) and entry.schema is not None:
+                self._schema = entry.schema
+        return self._schema
 
 
 def is_same_context(one: RequestContext | None, other: RequestContext) -> bool:
@@ -199,6 +212,7 @@ class ThreadBuilder:
     def __init__(self, loader: Loader, status_formatter: StatusFormatter) -> None:
         content = ContentCache(loader)
         self._view = IncrementalView(status_formatter)
+        self._schema = SchemaReader()
         self._loaded = IncrementalMap[ViewEvent, ViewEvent](lambda event: map_view_carriers(event, content.load))
 
     def build(self, entries: Sequence[AnyEntry], settings: RequestSettings, *, continuing: bool = False) -> Thread:
@@ -214,7 +228,7 @@ class ThreadBuilder:
             tools=settings.tools,
             events=tuple(self._loaded.map(shown)),
             parameters=settings.parameters,
-            schema=schema_in_force(entries),
+            schema=self._schema.read(entries),
             conversation=_name_of(entries),
         )
 

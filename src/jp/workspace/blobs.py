@@ -25,6 +25,7 @@ from jp.conversation.resource import (
     raw_bytes,
 )
 from jp.errors import StorageError
+from jp.remedies import Option, UseOption, join, phrase
 from jp.workspace.files import failure, make_directories, parent_of, read_file, replace_file, storage_errors, sync_file
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -237,8 +238,9 @@ def _remedy(carrier: Carrier, error: BlobError) -> str:
         return error.hint
     from shlex import quote
 
-    again = f"If it has not changed since, attach it again: `--attach {quote(carrier.uri)}`."
-    return f"{again} {error.hint}" if error.hint else again
+    attaching = UseOption(Option.ATTACH, quote(carrier.uri))
+    again = phrase("If it has not changed since, attach it again: `", attaching, "`.")
+    return join(" ", (again, error.hint))
 
 
 def with_content(carrier: C, data: bytes) -> C:

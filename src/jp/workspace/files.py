@@ -13,6 +13,7 @@ import msgspec
 
 from jp.errors import StorageError
 from jp.file_access import PASS, open_child_directory, open_directory_below, open_regular, read_whole
+from jp.remedies import Ask, Option, UseOption, phrase
 
 
 class Stamps(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +58,7 @@ _BASE = PASS & ~os.O_NOFOLLOW
 _LOCKLESS = frozenset({errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL})
 _DENIED = frozenset({errno.EACCES, errno.EPERM})
 _READING = frozenset({"read", "list"})
+_UNWRITTEN = Ask((UseOption(Option.NO_PERSIST),))
 _REMEDIES = {
     errno.EISDIR: "A directory lies where a file has to be: move it away.",
     errno.EEXIST: "A file lies where a directory has to be: move it away.",
@@ -67,8 +69,10 @@ _REMEDIES = {
     errno.EIO: "The disk reports an error of its own: look at the system's log, and back up what is there.",
     errno.EMFILE: "This process has too many files open: raise its limit (`ulimit -n`) and run the command again.",
     errno.ENFILE: "The system has too many files open: close programs and run the command again.",
-    errno.ENAMETOOLONG: "The path is too long: use a directory with a shorter one (`--workspace`, JP_USER_DATA_DIR).",
-    errno.EROFS: "The file system is read-only; `jp query --no-persist` asks without writing anything.",
+    errno.ENAMETOOLONG: phrase(
+        "The path is too long: use a directory with a shorter one (`", Option.WORKSPACE, "`, JP_USER_DATA_DIR)."
+    ),
+    errno.EROFS: phrase("The file system is read-only; `", _UNWRITTEN, "` asks without writing anything."),
     errno.ENOSPC: "Free some space on the disk and run the command again.",
     errno.EDQUOT: "Free some of your quota on the disk (`quota`) and run the command again.",
     errno.ENOENT: "It has gone meanwhile: see with `ls -ld` which directory of its path is there.",
@@ -80,8 +84,8 @@ _REMEDIES = {
     errno.ENOMEM: "The system has no memory left: close programs and run the command again.",
     errno.EXDEV: "The two places are on different file systems: use places on one.",
 }
-_OTHERWISE = (
-    "Look at that path with `ls -ld`, and at its file system with `df`; `jp query --no-persist` writes nothing."
+_OTHERWISE = phrase(
+    "Look at that path with `ls -ld`, and at its file system with `df`; `", _UNWRITTEN, "` writes nothing."
 )
 LARGEST = 2 * 1024 * 1024 * 1024
 """The most bytes of a log or of a blob that are read."""
@@ -119,7 +123,7 @@ def _hint(action: str, number: int | None) -> str:
     if number in _DENIED and action in _READING:
         return "Check who may read it: `ls -ld` shows that of a path."
     if number in _DENIED:
-        return "Check who may write there (`ls -ld`); `jp query --no-persist` asks without writing anything."
+        return phrase("Check who may write there (`ls -ld`); `", _UNWRITTEN, "` asks without writing anything.")
     return _OTHERWISE if number is None else _REMEDIES.get(number, _OTHERWISE)
 
 

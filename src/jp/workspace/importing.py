@@ -109,7 +109,7 @@ def read_source(directory: Path) -> ImportSource:
     """
     names = (METADATA, BASE_CONFIG, *_LOGS)
     files = {name: data for name in names if (data := read_optional(directory / name)) is not None}
-    metadata = decode_metadata(files.get(METADATA, b""), directory / METADATA)
+    metadata = decode_metadata(files.get(METADATA, b""), directory)
     read_base_config(directory)
     entries, log = _entries(directory, files)
     conversation = conversation_id_of(directory.name)
@@ -219,7 +219,7 @@ def unpack(path: Path, target: Path) -> None:
     """
     from zipfile import BadZipFile, ZipFile
 
-    hint = "`jp conversation export --to bundle` writes one."
+    hint = "Export the conversation again, as a bundle."
     try:
         with ZipFile(path) as bundle:
             names = bundle.namelist()

@@ -16,6 +16,7 @@ import msgspec
 
 from jp.conversation.ids import ConversationId, slug
 from jp.errors import StorageError, UsageError
+from jp.remedies import CreateWorkspace, phrase
 from jp.workspace.files import MARKER, SMALL, create_file, read_optional, temporary_beside
 
 EVENTS = "events.jsonl"
@@ -148,7 +149,7 @@ def explicit_root(path: Path) -> Path:
     root = path.absolute()
     if not (root / MARKER).is_dir():
         msg = f"{str(path)!r} is not the root of a workspace: it has no {MARKER!r} directory"
-        raise WorkspaceNotFoundError(msg, hint=f"Create one with `jp init {path}`.")
+        raise WorkspaceNotFoundError(msg, hint=phrase("Create one with `", CreateWorkspace(str(path)), "`."))
     return root
 
 
@@ -163,7 +164,7 @@ def directory_name(conversation_id: ConversationId, title: str | None) -> str:
 def conversation_id_of(name: str) -> ConversationId | None:
     """Return the id of the conversation whose directory has this name; None for hidden and other names."""
     found = _DIRECTORY_NAME.fullmatch(name)
-    return None if found is None else ConversationId.parse(found[1])
+    return None if found is None else ConversationId.of_digits(found[1])
 
 
 def is_in_archive(directory: Path) -> bool:

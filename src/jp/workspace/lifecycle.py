@@ -211,18 +211,25 @@ def _reserve(storage: Storage, others: Sequence[Storage], since: int) -> tuple[C
             continue
         except OSError as error:
             raise failure("create", reservation, error) from error
-        taken.update(_ids_in(storage, reserved=False))
+        taken.update(_ids_in(storage, since, reserved=False))
         for other in others:
-            taken.update(_ids_in(other, reserved=True))
+            taken.update(_ids_in(other, since, reserved=True))
         if conversation_id not in taken:
             return conversation_id, reservation
         _delete(reservation)
 
 
-def _ids_in(storage: Storage, *, reserved: bool) -> set[ConversationId]:
+def _ids_in(storage: Storage, since: int, *, reserved: bool) -> set[ConversationId]:
+    """Return the ids of conversations that were created `since` then, and maybe of others."""
     names = _names_in(storage.conversations)
     if ARCHIVE in names and storage.archive.is_dir():
         names += _names_in(storage.archive)
+    least = str(since)
+    names = [
+        name
+        for name in names
+        if name[:1] == "." or len(digits := name.partition("-")[0]) != len(least) or digits >= least
+    ]
     ids = {found for name in names if (found := conversation_id_of(name)) is not None}
     if reserved:
         ids |= {ConversationId.parse(match[1]) for name in names if (match := _RESERVATION.fullmatch(name))}
@@ -246,7 +253,7 @@ def _sweep(storage: Storage, *, now: float) -> None:
         opened(storage.conversations, LIST) as directory,
         os.scandir(directory) as found,
     ):
-        for entry in found:
+        for entry in [entry for entry in found if entry.name[0] == "."]:
             if _LEFTOVER.fullmatch(entry.name) is None or not entry.is_dir(follow_symlinks=False):
                 continue
             if now - entry.stat(follow_symlinks=False).st_mtime > _LEFTOVER_AGE_SECONDS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -75,12 +75,11 @@ def read_metadata(directory: Path) -> Metadata:
     Raises:
         StorageError: the file cannot be read.
     """
-    path = directory / METADATA
-    return decode_metadata(read_optional(path, most=SMALL) or b"", path)
+    return decode_metadata(read_optional(directory / METADATA, most=SMALL) or b"", directory)
 
 
-def decode_metadata(data: bytes, path: Path) -> Metadata:
-    """Return the metadata in the file at `path`; defaults if it is empty.
+def decode_metadata(data: bytes, directory: Path) -> Metadata:
+    """Return the metadata in the file of the conversation in `directory`; defaults if it is empty.
 
     Raises:
         StorageError: it is no JSON object, or a field has a value of another type.
@@ -88,7 +87,9 @@ def decode_metadata(data: bytes, path: Path) -> Metadata:
     try:
         return _in_jps_spelling(_decoded(data)) if data else Metadata()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise StorageError(f"{str(path)!r} is not what it should be: {reason_of(error)}", hint=_HINT) from None
+        raise StorageError(
+            f"{str(directory / METADATA)!r} is not what it should be: {reason_of(error)}", hint=_HINT
+        ) from None
 
 
 def _decoded(data: bytes) -> Metadata:
@@ -106,13 +107,13 @@ def _decoded(data: bytes) -> Metadata:
 
 def _in_jps_spelling(metadata: Metadata) -> Metadata:
     """Moments as RFC 3339, where the original wrote them."""
-    written = {name: getattr(metadata, name) for name in _MOMENTS}
-    if not any(moment and "T" not in moment for moment in written.values()):
+    moments = (metadata.pinned_at, metadata.archived_at, metadata.expires_at, metadata.last_activated_at)
+    if not any(moments) or all("T" in moment for moment in moments if moment):
         return metadata
 
     from jp.conversation.original_events import moment_of
 
-    read = {name: moment_of(moment) for name, moment in written.items()}
+    read = {name: moment_of(moment) for name, moment in zip(_MOMENTS, moments, strict=True)}
     return replace(metadata, **{name: moment.at for name, moment in read.items() if moment is not None})
 
 
@@ -126,7 +127,7 @@ def update_metadata(directory: Path, change: Callable[[Metadata], Metadata]) -> 
     """
     path = directory / METADATA
     data = read_optional(path, most=SMALL) or b""
-    before = decode_metadata(data, path)
+    before = decode_metadata(data, directory)
     after = change(before)
     if after == before and data:
         return after
@@ -159,26 +160,45 @@ class ConversationInfo(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-def directories_in(storage: Storage) -> Iterator[tuple[ConversationId, Path]]:
+def directories_in(
+    storage: Storage, wanted: Collection[ConversationId] | None = None
+) -> Iterator[tuple[ConversationId, Path]]:
     """Yield the conversations of a storage: id and directory, in no order; those in the original's archive come last.
 
     Of two with one id, the one that is not in the archive counts: a merge in git brings the other one back.
+    With `wanted` only conversations with these ids are looked at, which takes little time among many others.
 
     Raises:
         StorageError: the storage cannot be read.
     """
     seen: set[ConversationId] = set()
     has_archive = False
-    for name in directory_names(storage.conversations):
+    conversations, archive = storage.conversations, storage.archive
+    for name in _names_of(conversations, wanted):
         has_archive = has_archive or name == ARCHIVE
         if (conversation_id := conversation_id_of(name)) is not None:
             seen.add(conversation_id)
-            yield conversation_id, storage.conversations / name
+            yield conversation_id, conversations / name
     if has_archive:
-        for name in directory_names(storage.archive):
+        for name in _names_of(archive, wanted):
             conversation_id = conversation_id_of(name)
             if conversation_id is not None and conversation_id not in seen:
-                yield conversation_id, storage.archive / name
+                yield conversation_id, archive / name
+
+
+def _names_of(directory: Path, wanted: Collection[ConversationId] | None) -> list[str]:
+    """Return the names of the directories of conversations in `directory`, and of an archive."""
+    if wanted is None:
+        return directory_names(directory)
+    digits = {conversation_id.digits for conversation_id in wanted}
+    try:
+        with opened(directory, LIST) as descriptor, os.scandir(descriptor) as found:
+            named = [entry for entry in found if entry.name.partition("-")[0] in digits or entry.name == ARCHIVE]
+            return [entry.name for entry in named if entry.is_dir(follow_symlinks=False)]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise failure("list", directory, error) from error
 
 
 def directory_names(directory: Path, *, links: bool = False) -> list[str]:
@@ -201,12 +221,14 @@ def directory_names(directory: Path, *, links: bool = False) -> list[str]:
 def infos_of(found: Sequence[tuple[ConversationId, Path, bool]]) -> list[ConversationInfo]:
     """Return information about conversations, each given with its directory and whether it is local; oldest first."""
     with contextlib.ExitStack() as stack:
-        parents = {directory.parent for _, directory, _ in found}
-        above = {parent: stack.enter_context(opened(parent)) for parent in parents if parent.is_dir()}
-        infos = [
-            info_of(conversation_id, directory, local=local, above=above.get(directory.parent))
-            for conversation_id, directory, local in found
-        ]
+        above: dict[str, int | None] = {}
+        infos: list[ConversationInfo] = []
+        for conversation_id, directory, local in found:
+            parent = str(directory)[: -len(directory.name)]
+            if parent not in above:
+                is_there = directory.parent.is_dir()
+                above[parent] = stack.enter_context(opened(directory.parent)) if is_there else None
+            infos.append(info_of(conversation_id, directory, local=local, above=above[parent]))
     return sorted(infos, key=lambda info: info.id.deciseconds)
 
 
@@ -218,18 +240,17 @@ def info_of(
     Damaged metadata is reported, not raised.
     """
     metadata, problem, last_written = Metadata(), "", None
-    file = directory / METADATA
     try:
         within = open_directory(directory) if above is None else open_child_directory(above, directory.name)
         try:
             last_written = _last_written(within)
-            metadata = decode_metadata(read_whole(METADATA, SMALL, follows=False, within=within), file)
+            metadata = decode_metadata(read_whole(METADATA, SMALL, follows=False, within=within), directory)
         finally:
             os.close(within)
     except FileNotFoundError:
         pass
     except OSError as error:
-        problem = failure("read", file, error).message
+        problem = failure("read", directory / METADATA, error).message
     except StorageError as error:
         problem = error.message
     last_activity = _last_activity(directory, metadata) if last_written is None else last_written

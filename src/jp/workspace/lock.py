@@ -14,6 +14,7 @@ from typing import Self
 import msgspec
 
 from jp.errors import ExitCode, JpError
+from jp.remedies import Option, UseOption, phrase
 from jp.workspace.files import SMALL, SYSTEM, failure, make_directories, open_file, read_file, timestamp
 
 _FIRST_PAUSE = 0.01
@@ -126,7 +127,8 @@ class Lock:
 
     def _locked(self) -> LockedError:
         msg = f"conversation {self._subject!r} is locked: {self._whose()} is writing it"
-        return LockedError(msg, hint="Wait for it with `--wait 60s`, or use another conversation.")
+        hint = phrase("Wait for it with `", UseOption(Option.PATIENCE, "60s"), "`, or use another conversation.")
+        return LockedError(msg, hint=hint)
 
     def _whose(self) -> str:
         holder = None if self._path is None else _read_holder(self._path)

@@ -25,6 +25,7 @@ from jp.conversation.thread import map_carriers
 from jp.conversation.turns import repair
 from jp.errors import StorageError
 from jp.file_access import LIST
+from jp.remedies import Option, Show, phrase
 from jp.workspace.blobs import BlobStore, stored
 from jp.workspace.files import (
     SYSTEM,
@@ -190,7 +191,8 @@ class LogFile:
             change = "removed or replaced"
         if change:
             msg = f"{str(self.path)!r} was {change} by another program while jp was writing it"
-            raise StorageError(msg, hint="Look at it with `jp conversation print`, then run the command again.")
+            hint = phrase("Look at it with `", Show("answer"), "`, then run the command again.")
+            raise StorageError(msg, hint=hint)
 
     def _write(self, descriptor: int, line: bytes) -> None:
         size = os.fstat(descriptor).st_size
@@ -267,7 +269,8 @@ def delivery_notices(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
     if not named:
         return ()
     shown = ", ".join(map(repr, dict.fromkeys(named)))
-    return (f"attached before this conversation came to jp, so not again: {shown}; --attach reads a source afresh",)
+    told = f"attached before this conversation came to jp, so not again: {shown}; "
+    return (phrase(told, Option.ATTACH, " reads a source afresh"),)
 
 
 def _declared_by(entry: AnyEntry) -> tuple[str, ...]:
@@ -448,7 +451,8 @@ class Log:
         if self._sync_error is not None:
             error, self._sync_error = self._sync_error, None
             msg = f"the disk reported an error, the newest entries may be lost: {error.strerror or error}"
-            raise StorageError(msg, hint="Check the disk, and look at the conversation with `jp conversation print`.")
+            hint = phrase("Check the disk, and look at the conversation with `", Show("answer"), "`.")
+            raise StorageError(msg, hint=hint)
 
     def __enter__(self) -> Self:
         return self

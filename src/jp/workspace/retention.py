@@ -65,9 +65,10 @@ class EphemeralWorkspace:
         found |= {held.info.id: held.info for held in self._held.values()}
         return sorted(found.values(), key=lambda info: info.id.deciseconds)
 
-    def ids(self) -> set[ConversationId]:
+    def ids(self, wanted: Collection[ConversationId] | None = None) -> set[ConversationId]:
         """See `Workspace`."""
-        return (self._workspace.ids() - self._removed) | set(self._held)
+        held = set(self._held) if wanted is None else self._held.keys() & set(wanted)
+        return (self._workspace.ids(wanted) - self._removed) | held
 
     def get(self, conversation_id: ConversationId) -> ConversationInfo:
         """See `Workspace`."""

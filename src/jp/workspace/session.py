@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Protocol
@@ -128,11 +128,19 @@ class SessionDirectory(Protocol):
         ...
 
 
+class ExistingIds(Protocol):
+    """Tells which conversations are there."""
+
+    def __call__(self, wanted: Collection[ConversationId], /) -> AbstractSet[ConversationId]:
+        """Return those of the ids `wanted` that conversations have."""
+        ...
+
+
 class Session:
     """The conversations of one terminal, the active one first. Without a key nothing is known or remembered.
 
-    `existing` gives the conversations that are there: removed ones are forgotten. A session that is not `persistent`
-    remembers in memory.
+    `existing` returns which of some conversations are there: removed ones are forgotten. A session that is not
+    `persistent` remembers in memory.
     """
 
     def __init__(
@@ -140,7 +148,7 @@ class Session:
         key: SessionKey | None,
         *,
         directory: SessionDirectory,
-        existing: Callable[[], AbstractSet[ConversationId]],
+        existing: ExistingIds,
         stamps: Stamps = SYSTEM,
         persistent: bool = True,
     ) -> None:
@@ -153,15 +161,11 @@ class Session:
 
     def active(self) -> ConversationId | None:
         """Return the active conversation; None where it was removed: nobody asked for the one before it."""
-        newest = self._visits()[:1]
-        existing = self._existing() if newest else set[ConversationId]()
-        return next((ConversationId(visit.id) for visit in newest if visit.id in existing), None)
+        return next(iter(self._still_there(self._visits()[:1])), None)
 
     def previous(self, *, without: AbstractSet[ConversationId] = frozenset()) -> ConversationId | None:
         """Return the conversation that was active before, the newest that is still there and none of `without`."""
-        earlier = self._visits()[1:]
-        existing = self._existing() - without if earlier else set[ConversationId]()
-        return next((ConversationId(visit.id) for visit in earlier if visit.id in existing), None)
+        return next((found for found in self._still_there(self._visits()[1:]) if found not in without), None)
 
     def activate(self, conversation_id: ConversationId) -> None:
         """Make a conversation the active one.
@@ -172,13 +176,18 @@ class Session:
         history = self._visits()
         if self._key is None or (history and history[0].id == conversation_id):
             return
-        existing = self._existing() if history else set[ConversationId]()
+        existing = {conversation_id, *self._still_there(history)}
         kept = [past for past in history if past.id != conversation_id and past.id in existing]
         visit = Visit(id=str(conversation_id), activated_at=timestamp(self._stamps.now()))
         visits = [visit, *kept[: _REMEMBERED - 1]]
         if self._persistent:
             self._write(self._key, visits)
         self._history = visits
+
+    def _still_there(self, visits: Sequence[Visit]) -> list[ConversationId]:
+        wanted = [ConversationId(visit.id) for visit in visits]
+        existing = self._existing(wanted) if wanted else set[ConversationId]()
+        return [conversation_id for conversation_id in wanted if conversation_id in existing]
 
     def _write(self, key: SessionKey, visits: list[Visit]) -> None:
         directory = self._directory(create=True)

@@ -22,6 +22,7 @@ from jp.conversation.entries import (
 from jp.conversation.ids import ConversationId
 from jp.conversation.resource import Carrier
 from jp.errors import StorageError, reason_of
+from jp.remedies import ChangeConversation, Show, phrase
 from jp.workspace.blobs import BlobStore, inlined
 from jp.workspace.files import SMALL, failure, open_to_read, read_file, read_optional
 from jp.workspace.layout import BASE_CONFIG, EVENTS, ORIGINAL_EVENTS, conversation_id_of
@@ -112,10 +113,7 @@ def _decode_lines(lines: list[bytes], path: Path) -> list[AnyEntry]:
 def _damaged(line: bytes, error: MalformedEntryError, number: int, path: Path) -> LogDamagedError:
     hint = "Correct the line by hand or restore the file; jp never skips a line of a log."
     if line.startswith(_CONFLICT_MARKERS):
-        hint = (
-            "Two branches both continued this conversation: `jp conversation merge ID` keeps the turns of both, with "
-            "`--fork` the other side becomes a conversation of its own."
-        )
+        hint = "Two branches both continued this conversation: merge it, which keeps the turns of both."
     return LogDamagedError(f"{str(path)!r}, line {number}: {error.message}", hint=hint)
 
 
@@ -159,14 +157,14 @@ def missing_log(directory: Path) -> StorageError:
     """Return the error for a directory without a log."""
     if not directory.exists():
         msg = f"there is no conversation at {str(directory)!r}"
-        return LogMissingError(
-            msg, hint="It may have been removed just now; list what is there with `jp conversation ls`."
-        )
+        hint = phrase("It may have been removed just now; list what is there with `", Show("conversations"), "`.")
+        return LogMissingError(msg, hint=hint)
     if not directory.is_dir():
         msg = f"{str(directory)!r} is not a directory, so no conversation"
-        return LogMissingError(msg, hint="List what is there with `jp conversation ls`.")
+        return LogMissingError(msg, hint=phrase("List what is there with `", Show("conversations"), "`."))
     msg = f"{str(directory)!r} is not a conversation: it has no {EVENTS!r}"
-    return LogMissingError(msg, hint="Restore that file from a copy; `jp conversation rm` takes away what is left.")
+    hint = phrase("Restore that file from a copy; `", ChangeConversation("delete"), "` takes away what is left.")
+    return LogMissingError(msg, hint=hint)
 
 
 def read_stream(directory: Path, blobs: BlobStore) -> Stream:

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from jp.errors import ConfigurationError
+from jp.remedies import CreateWorkspace, Option, TrustWorkspace, phrase
 from jp.workspace.files import MARKER, SMALL, SYSTEM, Stamps, make_directories, read_file, replace_file, timestamp
 from jp.workspace.layout import path_digest
 
@@ -101,15 +102,16 @@ def require_own(root: Path, user_data: Path) -> None:
     if not strangers:
         return
 
-    from shlex import quote
-
     if TrustStore(root, user_data=user_data).accepted().issuperset(map(_mark, strangers)):
         return
     place = Path(os.path.realpath(root))
     marker = str(place / MARKER)
     raise UnsafeWorkspaceError(
         f"{marker!r} belongs to {names_of(strangers)}, so jp neither reads nor writes it",
-        hint=f"if you trust that, run `jp workspace trust {quote(str(place))}`; or make your own with `jp init`",
+        hint=phrase(
+            *("if you trust that, run `", TrustWorkspace(str(place))),
+            *("`; or make your own with `", CreateWorkspace(), "`"),
+        ),
     )
 
 
@@ -129,7 +131,10 @@ def foreign_owners(root: Path) -> tuple[int, ...]:
     if stat.S_ISLNK(status.st_mode):
         raise UnsafeWorkspaceError(
             f"{str(marker)!r} is a link, and jp follows none here",
-            hint="move the directory itself there, or name the workspace that it leads to with `--workspace`",
+            hint=phrase(
+                *("move the directory itself there, or name the workspace that it leads to with `", Option.WORKSPACE),
+                "`",
+            ),
         )
     return tuple(sorted({status.st_uid, above.st_uid} - _own(os.environ)))
 

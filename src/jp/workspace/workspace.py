@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from jp.conversation.entries import JsonObject
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError, UsageError
+from jp.remedies import Show, phrase
 from jp.workspace.blobs import BlobStore, DiskBlobs
 from jp.workspace.files import SMALL, SYSTEM, Stamps, create_file, make_directories, read_file, storage_errors
 from jp.workspace.layout import (
@@ -38,7 +38,7 @@ from jp.workspace.listing import (
 )
 from jp.workspace.lock import Lock
 from jp.workspace.log import Log, open_log
-from jp.workspace.session import SESSIONS, Session, SessionKey
+from jp.workspace.session import SESSIONS, ExistingIds, Session, SessionKey
 from jp.workspace.store import Stream, read_base_config, read_stream
 from jp.workspace.trust import require_own
 
@@ -81,13 +81,14 @@ class Workspace:
         """
         return infos_of(self._directories())
 
-    def ids(self) -> set[ConversationId]:
-        """Return the ids of all conversations.
+    def ids(self, wanted: Collection[ConversationId] | None = None) -> set[ConversationId]:
+        """Return the ids of all conversations; of those in `wanted` only, which takes little time among many others.
 
         Raises:
             StorageError: a directory cannot be listed.
         """
-        return {conversation_id for storage, _ in self._storages() for conversation_id, _ in directories_in(storage)}
+        storages = self._storages()
+        return {conversation_id for storage, _ in storages for conversation_id, _ in directories_in(storage, wanted)}
 
     def get(self, conversation_id: ConversationId) -> ConversationInfo:
         """Return the conversation with this id.
@@ -96,11 +97,13 @@ class Workspace:
             ConversationNotFoundError: there is none.
             StorageError: there are several, or a directory cannot be listed.
         """
-        found = [(directory, local) for other, directory, local in self._directories() if other == conversation_id]
+        found = [(directory, local) for _, directory, local in self._directories((conversation_id,))]
         if not found:
             self._refuse_link(conversation_id)
             msg = f"there is no conversation {str(conversation_id)!r} here"
-            raise ConversationNotFoundError(msg, hint="List the conversations with `jp conversation ls`.")
+            raise ConversationNotFoundError(
+                msg, hint=phrase("List the conversations with `", Show("conversations"), "`.")
+            )
         if len(found) > 1:
             names = " and ".join(sorted(repr(str(directory)) for directory, _ in found))
             msg = f"several conversations have the id {str(conversation_id)!r}: {names}"
@@ -204,10 +207,10 @@ class Workspace:
         self,
         key: SessionKey | None,
         *,
-        existing: Callable[[], AbstractSet[ConversationId]] | None = None,
+        existing: ExistingIds | None = None,
         persistent: bool = True,
     ) -> Session:
-        """Return the session of the terminal with this key; `existing` returns the conversations of this workspace."""
+        """Return the session of the terminal with this key; `existing` returns which conversations are there."""
         return Session(
             key,
             directory=self._sessions,
@@ -219,11 +222,11 @@ class Workspace:
     def _sessions(self, *, create: bool) -> Path:
         return storage_at(self.root, self.user_data, local=True, create=create).directory / SESSIONS
 
-    def _directories(self) -> list[tuple[ConversationId, Path, bool]]:
+    def _directories(self, wanted: Collection[ConversationId] | None = None) -> list[tuple[ConversationId, Path, bool]]:
         found = [
             (conversation_id, directory, local)
             for storage, local in self._storages()
-            for conversation_id, directory in directories_in(storage)
+            for conversation_id, directory in directories_in(storage, wanted)
         ]
         if len({conversation_id for conversation_id, _, _ in found}) == len(found):
             return found

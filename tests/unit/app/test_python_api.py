@@ -10,11 +10,14 @@ import anyio
 import pytest
 
 from jp.app.fork import ForkRequest, fork
+from jp.app.management import EditRequest, activate, archive, delete, edit, list_conversations, unarchive
 from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments
 from jp.app.query.run import QueryReport, prepare, run
 from jp.app.reports import usage_report
-from jp.errors import JpError
+from jp.app.transcripts import read_turns, request_as_sent
+from jp.errors import JpError, UsageError
+from jp.remedies import ChangeConversation, Show, remedies_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "python-api.md"
 SCENARIO = """
@@ -64,9 +67,10 @@ def ask(options: Options, **fields: Any) -> QueryReport:
 def test_a_question_is_answered_and_nothing_else_is_printed(page: dict[str, Any]) -> None:
     out, err = page["printed"]
 
-    answer, size = out.splitlines()
+    answer, size, remedies = out.splitlines()
     assert answer == "A list of plants."
     assert re.fullmatch(r"\d+ tokens", size)
+    assert remedies.startswith("(SetSettings(assignments=('providers.llm.nobody.base_url=")
     assert err == ""
 
 
@@ -146,3 +150,65 @@ def test_what_is_missing_is_an_error_before_anything_is_written(workspace: Path)
 def test_standard_input_is_left_alone(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(JpError, match="there is no query"):
         ask(Options(workspace=str(workspace)), new=True, model="script/api", no_edit=True)
+
+
+def test_conversations_are_managed(page: dict[str, Any], workspace: Path) -> None:
+    options = Options(workspace=str(workspace))
+    first = ask(options, words=("the notes",), new=True, model="script/api").conversation
+    other = ask(options, words=("the notes",), new=True, model="script/api").conversation
+
+    assert page["tidy_up"](first, str(workspace)) == ["Plants"]
+    assert page["take_back"](first, str(workspace)) == ("turn 0",)
+    listed = list_conversations(options)
+    assert (listed.matching, listed.total) == (3, 3)
+    (plants,) = [each for each in listed.conversations if each.id == first]
+    assert (plants.pinned_at is None, plants.archived_at, dict(plants.labels)) == (False, None, {"area": "garden"})
+    assert list_conversations(options, limit=1).conversations == (plants,)
+    assert delete(options, [other], confirm=lambda found: [each.id for each in found] != [other]) == ()
+    assert [each.id for each in delete(options, [other])] == [other]
+    assert list_conversations(options).total == 2
+
+
+def test_an_edit_says_what_was_and_what_is(workspace: Path) -> None:
+    options = Options(workspace=str(workspace))
+    asked = ask(options, words=("the notes",), new=True, model="script/api").conversation
+    edit(options, asked, EditRequest(labels=("a=1", "b")))
+
+    report = edit(options, asked, EditRequest(removed_labels=("a",), labels=("c",), expires="1d"))
+
+    assert (dict(report.before.labels), dict(report.after.labels)) == ({"a": "1", "b": ""}, {"b": "", "c": ""})
+    assert report.before.expires_at is None
+    assert report.after.expires_at is not None
+    assert dict(edit(options, asked, EditRequest(clear_labels=True, expires="never")).after.labels) == {}
+    with pytest.raises(UsageError, match="there is no label 'zz'") as caught:
+        edit(options, asked, EditRequest(removed_labels=("zz",)))
+    assert remedies_of(caught.value.hint) == (Show("labels"),)
+    with pytest.raises(UsageError, match="expires cannot be 'soon'"):
+        edit(options, asked, EditRequest(expires="soon"))
+
+
+def test_a_conversation_is_activated_and_archiving_it_ends_that(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = Options(workspace=str(workspace))
+    asked = ask(options, words=("the notes",), new=True, model="script/api").conversation
+    monkeypatch.setenv("JP_SESSION", "api")
+
+    assert activate(options, asked).active
+    assert [each.active for each in archive(options, [asked])] == [False]
+    with pytest.raises(UsageError, match="is archived") as caught:
+        activate(options, asked)
+    assert remedies_of(caught.value.hint) == (ChangeConversation("unarchive", asked),)
+    assert [each.archived_at for each in unarchive(options, [asked])] == [None]
+
+
+def test_a_request_is_rebuilt_from_the_log(page: dict[str, Any], workspace: Path) -> None:
+    options = Options(workspace=str(workspace))
+    asked = ask(options, words=("the notes",), new=True, model="script/api").conversation
+
+    entries, verified = page["last_request"](asked, str(workspace))
+    assert (entries > 0, verified) == (True, True)
+    with pytest.raises(UsageError, match="as_sent cannot be 'x'"):
+        request_as_sent(options, asked, "x")
+    assert read_turns(options, asked, turns="0").turns == {0}
+    assert read_turns(options, asked).turns is None

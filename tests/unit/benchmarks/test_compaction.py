@@ -11,6 +11,7 @@ from jp.compaction.planning import Effect
 from jp.context.budget import Prices
 from jp.conversation.entries import ChatResponse, ToolCallResponse, TurnStart
 from jp.provider.base import ModelDetails
+from results import Report
 
 PRICES = Prices(input=1.0, cache_read=0.1, cache_write=1.25)
 DETAILS = ModelDetails(
@@ -102,4 +103,4 @@ def test_each_way_leaves_less_and_only_ours_can_recall_what_left() -> None:
 def test_without_recordings_the_table_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JP_TEST_DATA", raising=False)
 
-    assert [text.partition(":")[0] for text in rows(lambda _: None)] == ["skipped"]
+    assert [text.partition(":")[0] for text in rows(Report(lambda _: None))] == ["skipped"]

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from context import automatic, plot, speed, tables
+from context import automatic, speed, tables
 from context import availability as points
 from context.automatic import MemoryLog, baseline_bill, product_bill, requests_of
 from context.availability import BASELINES, OURS, WAYS, WITHOUT_FACTS, Score, dominated_by, parts_of
@@ -16,6 +14,7 @@ from context.tokens import estimating, measured_by
 from jp.context.budget import estimate_messages
 from jp.context.types import Call, Message, ReasoningBlock, Transcript, texts_of
 from jp.conversation.entries import Compaction, ToolCallResponse
+from results import Report
 from transcript_validator import complaints
 
 SESSION = synthetic_session(40)
@@ -226,17 +225,15 @@ def test_the_bars_of_automatic_compaction_are_checked() -> None:
 
 
 def test_all_tables_are_made_and_where_there_are_no_recordings_a_line_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def silent(text: str) -> None:
-        pass
-
+    report = Report(lambda _: None)
     monkeypatch.delenv("JP_TEST_DATA", raising=False)
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR", raising=False)
     monkeypatch.setattr(speed, "SIZES", (100,))
     skipped = "skipped: JP_TEST_DATA does not name a folder with recorded sessions"
-    assert list(tables.availability_rows(silent)) == list(tables.automatic_rows(silent)) == [skipped]
-    assert next(tables.speed_rows(silent)) == f"recorded sessions {skipped}"
+    assert list(tables.availability_rows(report)) == list(tables.automatic_rows(report)) == [skipped]
+    assert next(tables.speed_rows(report)) == f"recorded sessions {skipped}"
 
     monkeypatch.setattr(points, "CHAINS", (1,))
     monkeypatch.setattr(points, "BUDGETS", (25,))
@@ -244,19 +241,14 @@ def test_all_tables_are_made_and_where_there_are_no_recordings_a_line_says_so(
     monkeypatch.setattr(automatic, "WINDOWS", {8_000: 50})
     monkeypatch.setattr(automatic, "BASELINES", BASELINES[:1])
     monkeypatch.setattr(automatic, "SUMMARIZERS", {"none": ""})
-    monkeypatch.setattr(tables, "PLOT", tmp_path / "new" / "plot.png")
     monkeypatch.setattr(tables, "recorded_sessions", lambda: [Session("one", SESSION)])
-    table = list(tables.availability_rows(silent))
-    assert [line.split("%  ")[1][:20].rstrip() for line in table[1:4]] == [OURS, WITHOUT_FACTS, BASELINES[0].name]
-    assert sum(line.startswith("   8,000  ") for line in tables.automatic_rows(silent)) == 2
-    assert any("of which mentions" in line for line in tables.speed_rows(silent))
-    assert (tmp_path / "new" / "plot.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_plot_needs_no_score_of_every_chain(tmp_path: Path) -> None:
-    plot.draw([Score(OURS, 10, 10, kept=0.1, in_view=0.5, recalled=0.8, searched=0.9, over=0)], tmp_path / "plot.png")
-
-    assert (tmp_path / "plot.png").stat().st_size > 1_000
+    table = list(tables.availability_rows(report))
+    ways = [line.split("%  ")[1][:20].rstrip() for line in table if line.startswith("    1     25%")]
+    assert ways[:3] == [OURS, WITHOUT_FACTS, BASELINES[0].name]
+    assert table[2].startswith("| 25 %   |           1 |")
+    assert report.figures["table"] == "\n".join(table[:3])
+    assert sum(line.startswith("   8,000  ") for line in tables.automatic_rows(report)) == 2
+    assert any("of which mentions" in line for line in tables.speed_rows(report))
 
 
 def test_places_join_a_call_and_what_came_of_it() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jp.app.attachments import meant
+from jp.cli.terminal.wording import worded
 from jp.errors import UsageError
 
 DECLARED = {
@@ -70,7 +71,7 @@ def test_what_is_not_attached_proposes_what_is_like_it(typed: str, hint: str) ->
     with pytest.raises(UsageError) as raised:
         meant(typed, f"file:{typed}", DECLARED)
 
-    assert raised.value.hint == hint
+    assert worded(raised.value.hint) == hint
 
 
 def test_two_declarations_of_one_thing_are_one() -> None:

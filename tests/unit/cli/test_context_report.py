@@ -5,6 +5,8 @@ from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
 from jp.app.reports import ContextReport, Known, context_report_of
+from jp.compaction.fact_lines import StatusLineFormatter
+from jp.compaction.planning import Planner
 from jp.context.markers import checksum_of
 from jp.conversation.entries import (
     AnyEntry,
@@ -68,7 +70,7 @@ STREAM: tuple[AnyEntry, ...] = (
 def report(*entries: AnyEntry, known: Known = KNOWN, settings: RequestSettings | None = None) -> ContextReport:
     loader = InlineLoader()
     found = settings_of(CONTEXT, loader) if settings is None else settings
-    return context_report_of(entries, found, known, loader=loader)
+    return context_report_of(Planner(entries, StatusLineFormatter(), {}, now=0.0), found, known, loader=loader)
 
 
 def handle(text: str) -> str:

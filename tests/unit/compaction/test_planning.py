@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from jp.compaction.fact_lines import StatusLineFormatter, tool_policy
 from jp.compaction.log_contents import LogContent
 from jp.compaction.overlays import AtTurn, KeepTurns, Range, RangeRequest, SinceCompaction
-from jp.compaction.planning import Planner, PolicyRequest, requested_policies, with_unwritten_summary
+from jp.compaction.planning import Planner, PolicyRequest, ResultObserver, requested_policies, with_unwritten_summary
 from jp.compaction.projection import project
 from jp.compaction.status_lines import PlainStatusFormatter
 from jp.compaction.transcript import transcript_of
@@ -266,7 +266,7 @@ def test_what_results_without_evidence_say_is_read_once_for_all_plans() -> None:
         return content.text or ""
 
     entries = log(start(0), ask("do it"), call("c0"), call("c1"), end("tools"), blank, report)
-    made = Planner(entries, PlainStatusFormatter(), {}, now=0.0, load=load)
+    made = Planner(entries, PlainStatusFormatter(), {}, now=0.0, observer=ResultObserver(load))
 
     plans = [made.plan(PolicyRequest(tools=DIGEST), bounds(0, 0)) for _ in range(2)]
 
@@ -281,7 +281,7 @@ def test_an_identifier_that_several_results_have_is_named_in_one_digest_and_one_
 
     def facts_of(*responses: ToolCallResponse) -> Mapping[str, Facts]:
         entries = log(start(0), ask("see #77"), call("c0"), call("c1"), end("tools"), *responses)
-        made = Planner(entries, StatusLineFormatter(), {}, now=0.0, load=inline)
+        made = Planner(entries, StatusLineFormatter(), {}, now=0.0, observer=ResultObserver(inline))
         (overlay,) = made.plan(PolicyRequest(tools=DIGEST), bounds(0, 0)).overlays
         shown = str(made.view((overlay,)).messages)
         assert shown.count("example.test") == sum("example.test" in str(facts) for facts in overlay.facts.values())

@@ -186,7 +186,7 @@ def test_a_summary_grows_over_those_it_touches(
 
 
 def test_bounds_that_contradict_each_other_are_refused() -> None:
-    with pytest.raises(UsageError, match="--to cannot be 'last'"):
+    with pytest.raises(UsageError, match="end cannot be 'last'"):
         check_choice(None, SinceCompaction())
     with pytest.raises(UsageError, match="begins with turn 5 and ends with turn 3"):
         check_choice(AtTurn(5), AtTurn(3))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from jp.cli.terminal.wording import worded
 from jp.config.assignment import FragmentName, change_of, parse_cfg, read_partial
 from jp.config.layers import (
     DEFAULT,
@@ -118,7 +119,7 @@ def test_a_free_value_that_becomes_a_table_or_was_one_has_no_origin_of_before(
     ],
 )
 def test_an_origin_can_be_said(kind: LayerKind, text: str) -> None:
-    assert Origin(kind=kind, where="x").text == text
+    assert worded(Origin(kind=kind, where="x").text) == text
     assert DEFAULT.text == "the default"
 
 
@@ -132,7 +133,7 @@ def test_an_element_that_does_not_exist_is_reported_with_the_layer_that_asks_for
     with pytest.raises(ConfigurationError) as caught:
         resolve(layers)
 
-    assert caught.value.message == (
+    assert worded(caught.value.message) == (
         "--cfg conversation.attachments.1=b: conversation.attachments.1 does not exist: the list has 1 elements"
     )
     assert "`+=`" in caught.value.hint
@@ -147,7 +148,7 @@ def test_an_element_cannot_be_left_without_what_it_needs() -> None:
     with pytest.raises(ConfigurationError) as caught:
         resolve(layers)
 
-    assert caught.value.message.startswith("--cfg assistant.system_prompt_sections.0.content:=null: ")
+    assert worded(caught.value.message).startswith("--cfg assistant.system_prompt_sections.0.content:=null: ")
     assert "missing required field `content`" in caught.value.message
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from jp.cli.terminal.wording import worded
 from jp.config.files import Places
 from jp.config.layers import resolve
 from jp.config.schema import parse_key
@@ -102,7 +103,7 @@ def test_a_value_of_cfg_that_is_not_accepted_is_quoted(text: str, message: str, 
     with pytest.raises(ConfigurationError) as caught:
         cfg_layers([text], places, [])
 
-    assert caught.value.message == message
+    assert worded(caught.value.message) == message
 
 
 def test_an_error_in_a_fragment_says_who_asked_for_it(places: Places) -> None:
@@ -112,7 +113,7 @@ def test_an_error_in_a_fragment_says_who_asked_for_it(places: Places) -> None:
     with pytest.raises(ConfigurationError) as caught:
         cfg_layers(["@bad.toml"], places, [])
 
-    assert caught.value.message.startswith(f"--cfg '@bad.toml': {str(path)!r}, line 1, column 10: ")
+    assert worded(caught.value.message).startswith(f"--cfg '@bad.toml': {str(path)!r}, line 1, column 10: ")
 
 
 def test_an_option_that_is_not_accepted_is_named() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from jp.cli.terminal.wording import worded
 from jp.config.assignment import read_partial
 from jp.config.entries import Limit, Ordered
 from jp.config.layers import Layer, LayerKind, Origin, Resolved, resolve
@@ -16,6 +17,7 @@ from jp.config.trust import (
     without_lapsing,
 )
 from jp.errors import ExitCode
+from jp.remedies import TrustWorkspace, remedies_of
 
 FILE = "/w/.jp/config.toml"
 
@@ -251,8 +253,10 @@ def test_the_error_names_the_values_and_the_way_out() -> None:
     assert error.exit_code == ExitCode.CONFIGURATION
     assert "conversation.attachments = 'cmd:ls' (the workspace's file /w/.jp/config.toml)" in error.message
     assert "and 2 more" in error.message
-    assert "`jp workspace trust`" in error.hint
-    assert "`jp workspace trust --id x`" in UntrustedError((value,), command="jp workspace trust --id x").hint
+    assert "`jp workspace trust`" in worded(error.hint)
+    of_conversation = UntrustedError((value,), remedy=TrustWorkspace(conversation="x"))
+    assert "`jp workspace trust --id x`" in worded(of_conversation.hint)
+    assert remedies_of(of_conversation.hint) == (TrustWorkspace(conversation="x"),)
     assert mark_of_change({"a": 1}) != mark_of_change({"a": True})
     assert mark_of_attachment("a") != mark_of_change({})
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from jp.cli.terminal.wording import worded
 from jp.conversation.ids import ENTROPY_BYTES, ConversationId, entry_id, slug
 from jp.errors import UsageError
 
@@ -46,7 +47,7 @@ def test_what_is_no_conversation_id_is_an_error_with_a_hint(text: str) -> None:
         ConversationId.parse(text)
 
     assert caught.value.message == f"{text!r} is not a conversation id"
-    assert "jp conversation ls" in caught.value.hint
+    assert "jp conversation ls" in worded(caught.value.hint)
 
 
 @pytest.mark.parametrize(

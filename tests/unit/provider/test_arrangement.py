@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from jp.conversation.resource import Resource, TextBlock
 from jp.conversation.thread import AssistantText, ToolCall, ToolResult, UserResource, UserText, ViewEvent
-from jp.provider.transcript import WireCall, WireResult, arguments_of, in_wire_order, newest_request, plain_id
+from jp.provider.transcript import WireCall, WireResult, arguments_of, newest_request, plain_id
+from threads import in_wire_order
 
 
 def ask(text: str, turn: int = 0, *, synthetic: bool = False) -> UserText:

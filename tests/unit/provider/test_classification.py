@@ -6,6 +6,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from jp.cli.terminal.wording import worded
 from jp.errors import ExitCode
 from jp.provider.classification import Origin, Reply, classify, redact
 from jp.provider.errors import ErrorKind, ProviderError
@@ -265,19 +266,19 @@ def test_hints_say_what_mends_it() -> None:
     assert classified(404, anthropic("not_found_error", "model: x")).hint.startswith(
         "near: 'anthropic/claude-opus-5-5'"
     )
-    assert classified(404, {"error": {"message": "model"}}, origin=Origin(provider="p")).hint == (
+    assert worded(classified(404, {"error": {"message": "model"}}, origin=Origin(provider="p")).hint) == (
         "name another model with `--model`; `jp model ls` lists them"
     )
     known = Origin(provider="anthropic", model="claude-opus-5-5", base_url_setting="providers.llm.anthropic.base_url")
-    refused = classified(404, anthropic("not_found_error", "model: claude-opus-5-5"), origin=known).hint
+    refused = worded(classified(404, anthropic("not_found_error", "model: claude-opus-5-5"), origin=known).hint)
     assert "'anthropic/claude-opus-5-5'" not in refused
     assert refused.endswith("; `jp model ls anthropic --refresh` lists what it has")
     own = Origin(provider="mine", model="x", base_url_setting="providers.llm.mine.base_url")
-    assert classified(404, {"error": {"message": "no model"}}, origin=own).hint == (
+    assert worded(classified(404, {"error": {"message": "no model"}}, origin=own).hint) == (
         "`jp model ls mine --refresh` lists what it has"
     )
-    assert "jp query --new" in classified(413, b"").hint
-    assert "`--model`" in classified(400, anthropic("x", "thinking signature invalid")).hint
+    assert "jp query --new" in worded(classified(413, b"").hint)
+    assert "`--model`" in worded(classified(400, anthropic("x", "thinking signature invalid")).hint)
     assert "providers.llm.anthropic.base_url" in classified(302, b"").hint
 
 

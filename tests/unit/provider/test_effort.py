@@ -6,7 +6,7 @@ import pytest
 
 from jp.conversation.thread import Effort, Parameters
 from jp.provider.base import Level
-from jp.provider.classification import corrected_parameters
+from jp.provider.corrections import corrected_parameters
 from jp.provider.parameters import effort_of, is_off, nearest_level
 
 

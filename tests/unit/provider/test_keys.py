@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from jp.cli.terminal.wording import worded
 from jp.errors import ConfigurationError
 from jp.provider.key_storage import KeyFile, KeyRing, KeyRingError, KeyStorage
 from jp.provider.keys import FoundKey, find_key, hint_for_rejected
@@ -77,7 +78,7 @@ def test_a_stored_key_that_no_header_can_carry_is_not_shown(key: str) -> None:
     ) as caught:
         find_key("x", (), environ={}, stored=Stored(key))
 
-    assert caught.value.hint == "store it again: `jp keys set x`"
+    assert worded(caught.value.hint) == "store it again: `jp keys set x`"
 
 
 @pytest.mark.parametrize(("key", "ending"), [(KEY, "…cdef"), ("0123456789abcde", "")])
@@ -91,9 +92,9 @@ def test_a_key_never_shows_more_than_its_end(key: str, ending: str) -> None:
         "the keyring",
         "'/f'",
     ]
-    assert hint_for_rejected("x", found) == "replace the key in the keyring: `jp keys set x`"
+    assert worded(hint_for_rejected("x", found)) == "replace the key in the keyring: `jp keys set x`"
     in_environment = hint_for_rejected("x", FoundKey(key, "environment", "A"))
-    assert in_environment == "check the key in A, or unset it and store one with `jp keys set x`"
+    assert worded(in_environment) == "check the key in A, or unset it and store one with `jp keys set x`"
 
 
 def test_a_keyring_does_what_it_says_or_an_error_without_the_key() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from jp.cli.terminal.wording import worded
 from jp.config.entries import ServerConfig
 from jp.config.model import AppConfig, LlmConfig, RequestConfig
 from jp.conversation.thread import Thread, UserText
@@ -60,7 +61,7 @@ def test_what_is_no_model_is_told_what_would_be(text: str, message: str, hint: s
         parsed(text)
 
     assert message in caught.value.message
-    assert hint in caught.value.hint
+    assert hint in worded(caught.value.hint)
     assert caught.value.exit_code is ExitCode.CONFIGURATION
 
 
@@ -68,7 +69,7 @@ def test_a_missing_key_is_named_before_anything_else() -> None:
     with pytest.raises(AuthenticationError, match="'ANTHROPIC_API_KEY' is not set") as caught:
         create_provider(AppConfig(), HAIKU, environ={"ANTHROPIC_API_KEY": " "}, root=Path())
 
-    assert caught.value.hint == "store one with `jp keys set anthropic`, or export ANTHROPIC_API_KEY=…"
+    assert worded(caught.value.hint) == "store one with `jp keys set anthropic`, or export ANTHROPIC_API_KEY=…"
     assert caught.value.exit_code is ExitCode.AUTHENTICATION
 
 

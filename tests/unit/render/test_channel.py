@@ -9,6 +9,7 @@ from typing import TextIO
 
 import pytest
 
+from jp.cli.terminal.wording import worded
 from jp.errors import JpError
 from jp.render.channel import Channel
 
@@ -131,7 +132,7 @@ def test_a_full_disk_is_an_error_that_names_the_stream() -> None:
 
         with pytest.raises(JpError, match="cannot write to stdout: No space left on device") as caught:
             channel.write("text")
-    assert "`jp conversation print`" in caught.value.hint
+    assert "`jp conversation print`" in worded(caught.value.hint)
 
 
 def test_a_reader_that_is_slow_gets_everything_from_a_pipe_that_does_not_block() -> None:

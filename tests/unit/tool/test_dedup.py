@@ -6,9 +6,17 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, ConfigDelta, ToolCallResponse, TurnStart
+from jp.conversation.entries import (
+    AnyEntry,
+    ChatRequest,
+    ChatResponse,
+    ConfigDelta,
+    Revert,
+    ToolCallResponse,
+    TurnStart,
+)
 from jp.conversation.resource import Block, Resource, ResourceBlock, TextBlock
-from jp.tool.delivery import mark_blocks, mark_resources
+from jp.tool.duplicates import DeliveryIndex, mark_blocks, mark_resources
 
 TEXT = "x" * 301
 FILE = Resource(uri="file:///w/a", text=TEXT)
@@ -37,7 +45,7 @@ def marks(
     entries: list[AnyEntry], *resources: Resource, turn: int = 1, enabled: bool = True, lookback_turns: int = 30
 ) -> list[str | None]:
     marked = mark_resources(
-        resources, entries, turn=turn, enabled=enabled, min_bytes=300, lookback_turns=lookback_turns
+        resources, DeliveryIndex(entries), turn=turn, enabled=enabled, min_bytes=300, lookback_turns=lookback_turns
     )
     assert [replace(each, duplicate_of=None) for each in marked] == list(resources)
     return [each.duplicate_of for each in marked]
@@ -55,7 +63,7 @@ def test_blocks_of_a_tool_are_marked_and_others_pass() -> None:
     blocks = (text, ResourceBlock(resource=FILE), other, ResourceBlock(resource=FILE))
     entries = stream([request("e1", FILE)])
 
-    marked = mark_blocks(blocks, entries, turn=0, enabled=True, min_bytes=300, lookback_turns=30)
+    marked = mark_blocks(blocks, DeliveryIndex(entries), turn=0, enabled=True, min_bytes=300, lookback_turns=30)
 
     duplicate = ResourceBlock(resource=replace(FILE, duplicate_of="e1"))
     assert marked == (text, duplicate, other, duplicate)
@@ -143,3 +151,26 @@ def test_content_that_came_back_is_marked_with_its_own_delivery() -> None:
 
 def test_what_repeats_inside_one_delivery_is_not_marked() -> None:
     assert marks(stream([]), FILE, FILE) == [None, None]
+
+
+def test_a_turn_that_has_only_begun_is_replaced_by_the_next_one() -> None:
+    lone = [TurnStart(id="t1"), TurnStart(id="t2"), TurnStart(id="t3")]
+    reverted = Revert(id="r", entries=("t4",))
+    entries = [*stream([request("e1", FILE)]), *lone, request("e2"), TurnStart(id="t4"), reverted, TurnStart(id="t5")]
+
+    assert [DeliveryIndex(entries[:end]).turns for end in range(len(entries) + 1)] == [
+        0,
+        0,
+        *[1] * 3,
+        *[2] * 4,
+        3,
+        2,
+        3,
+    ]
+
+
+def test_words_before_the_first_start_of_a_turn_are_a_turn() -> None:
+    entries: list[AnyEntry] = [request("e1", FILE), TurnStart(id="t1"), request("e2")]
+
+    assert DeliveryIndex(entries).turns == 2
+    assert marks(entries, FILE, turn=1, lookback_turns=1) == ["e1"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from jp.cli.terminal.wording import worded
 from jp.config.entries import Enable, ToolConfig
 from jp.errors import UsageError
 from jp.tool.toolbox import ToolSwitch
@@ -70,5 +71,5 @@ def test_what_cannot_be_switched_is_an_error(specification: str, message: str, h
     with pytest.raises(UsageError) as raised:
         switch(specification)
 
-    assert raised.value.message == message
+    assert worded(raised.value.message) == message
     assert hint in raised.value.hint

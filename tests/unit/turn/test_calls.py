@@ -25,10 +25,11 @@ from jp.conversation.entries import (
 from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, TextBlock
 from jp.conversation.thread import ToolDefinition
 from jp.errors import JpError
-from jp.provider.transcript import WireCall, WireResult, in_wire_order
+from jp.provider.transcript import WireCall, WireResult
 from jp.tool.base import Answer, CallOutcome, CallProgress, CallStarted, QuestionAnswered, ToolEvent, ToolOutput
 from jp.turn.loop import CallsRun
 from jp.turn.ports import Recorder, TurnPorts
+from threads import in_wire_order
 
 NONCE = "5eed5eed"
 QUESTION = Question(id="overwrite", text="Overwrite it?", kind="boolean")

@@ -21,10 +21,10 @@ from jp.turn.request import (
     ContentCache,
     InlineLoader,
     RequestSettings,
+    SchemaReader,
     build_thread,
     canonical_tools,
     rendering_version,
-    schema_in_force,
 )
 
 C = TypeVar("C", bound=Carrier)
@@ -71,7 +71,7 @@ SECOND: JsonObject = {"type": "array"}
     ids=["none", "the turn's", "through its cycles", "the newest", "not the next turn's"],
 )
 def test_a_schema_holds_for_its_turn(entries: list[AnyEntry], schema: JsonObject | None) -> None:
-    assert schema_in_force(entries) == schema
+    assert SchemaReader().read(entries) == schema
 
 
 def test_a_conversation_is_named_by_its_log() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from jp.cli.terminal.wording import worded
 from jp.conversation.resource import (
     AudioBlock,
     Carrier,
@@ -106,7 +107,7 @@ def test_of_a_source_it_is_said_how_it_comes_back(uri: str, hint: str) -> None:
     with pytest.raises(BlobMissingError, match="content of 'a b' cannot be read") as raised:
         inlined(kept, MemoryBlobs(), conversation="17-a")
 
-    assert raised.value.hint == hint
+    assert worded(raised.value.hint) == hint
 
 
 def test_text_that_is_none_is_told_with_the_conversation() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from disk_faults import Call, error, failing_disk, short
+from jp.cli.terminal.wording import worded
 from jp.errors import StorageError
 from jp.workspace.files import (
     create_file,
@@ -113,7 +114,7 @@ def test_replacing_that_fails_leaves_the_file_as_it_was(tmp_path: Path, at: int,
     ],
 )
 def test_an_error_says_what_mends_it(action: str, number: int, mends: str) -> None:
-    assert mends in failure(action, Path("x"), OSError(number, os.strerror(number))).hint
+    assert mends in worded(failure(action, Path("x"), OSError(number, os.strerror(number))).hint)
 
 
 def test_reading_gives_the_whole_file(tmp_path: Path) -> None:
@@ -157,7 +158,7 @@ def test_a_failure_says_what_failed_and_what_mends_it(number: int, hint: str) ->
     trouble = failure("write", Path("/a/b"), OSError(number, os.strerror(number)))
 
     assert trouble.message == f"cannot write '/a/b': {os.strerror(number)}"
-    assert hint in trouble.hint
+    assert hint in worded(trouble.hint)
     assert trouble.hint != ""
 
 

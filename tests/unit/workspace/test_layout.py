@@ -9,6 +9,7 @@ import pytest
 from platformdirs.macos import MacOS
 
 from disk_faults import error, failing_disk
+from jp.cli.terminal.wording import worded
 from jp.conversation.ids import ConversationId
 from jp.errors import StorageError
 from jp.workspace import layout
@@ -139,7 +140,7 @@ def test_an_explicit_root_must_be_one(tmp_path: Path) -> None:
     assert explicit_root(tmp_path / "work") == tmp_path / "work"
     with pytest.raises(WorkspaceNotFoundError, match="below") as caught:
         explicit_root(tmp_path / "work/below")
-    assert "jp init" in caught.value.hint
+    assert "jp init" in worded(caught.value.hint)
 
 
 @pytest.mark.parametrize(

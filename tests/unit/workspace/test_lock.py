@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from disk_faults import error, failing_disk
+from jp.cli.terminal.wording import worded
 from jp.errors import ExitCode, StorageError
 from jp.workspace.lock import Lock, LockedError
 
@@ -46,7 +47,7 @@ def test_a_lock_that_somebody_holds_is_an_error_of_its_own_exit_code(tmp_path: P
             lock_at(path).acquire(patience=0, waiting=ignored)
 
     assert caught.value.exit_code is ExitCode.LOCKED
-    assert "--wait" in caught.value.hint
+    assert "--wait" in worded(caught.value.hint)
 
 
 def test_without_patience_nobody_is_told_to_wait(tmp_path: Path) -> None:
@@ -221,7 +222,7 @@ def test_a_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         lock_at(tmp_path / "a.lock").acquire(patience=0, waiting=no_waiting)
 
     assert caught.value.exit_code is ExitCode.FAILURE
-    assert "--no-persist" in caught.value.hint
+    assert "--no-persist" in worded(caught.value.hint)
 
 
 def test_a_file_system_without_locks_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

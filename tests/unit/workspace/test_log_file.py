@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from disk_faults import Call, error, failing_disk, short
+from jp.cli.terminal.wording import worded
 from jp.errors import ExitCode, StorageError
 from jp.workspace.lock import LockedError
 from jp.workspace.log import LogFile
@@ -241,7 +242,7 @@ def test_a_closed_log_takes_nothing(path: Path) -> None:
 def test_a_log_that_cannot_be_opened_is_an_error(path: Path) -> None:
     with failing_disk(path.parent, at=1, fault=error(errno.EROFS)), pytest.raises(StorageError) as caught:
         LogFile.open(path)
-    assert "--no-persist" in caught.value.hint
+    assert "--no-persist" in worded(caught.value.hint)
     with pytest.raises(LogMissingError):
         LogFile.open(path.parent / "gone" / "events.jsonl")
 

@@ -35,7 +35,9 @@ def place(tmp_path: Path) -> Place:
 
 
 def session(place: Place, key: SessionKey | None = KEY, *, persistent: bool = True) -> Session:
-    return Session(key, directory=place, existing=lambda: place.existing, stamps=fixed_stamps(), persistent=persistent)
+    return Session(
+        key, directory=place, existing=place.existing.intersection, stamps=fixed_stamps(), persistent=persistent
+    )
 
 
 def test_nothing_is_active_at_first(place: Place) -> None:

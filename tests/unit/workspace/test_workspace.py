@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from disk_faults import error, failing_disk
+from jp.cli.terminal.wording import worded
 from jp.conversation.entries import ChatRequest, TurnStart
 from jp.conversation.ids import ConversationId
 from jp.errors import ExitCode, StorageError
@@ -185,7 +186,7 @@ def test_a_conversation_that_is_not_there_is_a_usage_error(workspace: Workspace)
         workspace.get(ConversationId.at(17))
 
     assert caught.value.exit_code is ExitCode.USAGE
-    assert "jp conversation ls" in caught.value.hint
+    assert "jp conversation ls" in worded(caught.value.hint)
 
 
 def test_two_directories_with_one_id_are_not_chosen_from(workspace: Workspace) -> None:

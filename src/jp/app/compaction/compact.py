@@ -37,6 +37,7 @@ from jp.conversation.turns import Placement, divide, turns_of, undone
 from jp.errors import JpError, StorageError, UsageError, reason_of
 from jp.file_access import read_beginning
 from jp.provider.registry import ModelId
+from jp.remedies import ChangeConversation, Compact, Option, Show, UseOption, phrase
 from jp.render.sanitize import one_line
 from jp.render.tables import Table, count_text, money_text
 from jp.workspace.files import SYSTEM, make_directories, replace_file, timestamp
@@ -106,12 +107,12 @@ class Proposals:
         if proposal.conversation != conversation:
             raise UsageError(
                 f"proposal {identity!r} is for conversation {proposal.conversation!r}",
-                hint=f"`jp conversation compact --apply {identity} {proposal.conversation}` applies it there",
+                hint=phrase("`", Compact(proposal.conversation, proposal=identity), "` applies it there"),
             )
         if digest_of(entries, proposal.overlays) != proposal.digest:
             raise StaleProposalError(
                 f"the turns have changed since {identity!r} was proposed, so it is not applied",
-                hint="have another one made: `jp conversation compact --propose`",
+                hint=phrase("have another one made: `", Compact(proposes=True), "`"),
             )
         return tuple(_marked(overlay, proposal.nonce, nonce_of(entries)) for overlay in proposal.overlays)
 
@@ -121,7 +122,7 @@ class Proposals:
             self._path(identity).unlink()
 
     def _read(self, identity: str) -> Proposal:
-        hint = "`jp conversation compact --propose` makes one, and says its id"
+        hint = phrase("`", Compact(proposes=True), "` makes one, and says its id")
         if not identity.isalnum():
             raise UsageError(f"{identity!r} is no proposal", hint=hint)
         try:
@@ -310,14 +311,16 @@ def made_sentence(made: CompactionResult, conversation: str) -> str:
         return "nothing to compact"
     turns = ", ".join(turns_text(overlay.from_turn, overlay.to_turn) for overlay in made.overlays)
     tokens = f"about {made.effect.before:,} tokens before, {made.effect.after:,} now"
-    return f"compacted {turns}: {tokens}; undo it with `jp conversation undo {conversation}`"
+    undo = ChangeConversation("undo", conversation)
+    return phrase(f"compacted {turns}: {tokens}; undo it with `", undo, "`")
 
 
 def over_budget(budget: int, after: int) -> str:
     """Return that a budget is not reached, and how near it comes."""
-    return (
-        f"the budget of about {budget:,} tokens cannot be reached in this way: about {after:,} are left; "
-        "a summary (--local, --summarize) or less to keep (--keep 0) goes further"
+    reached = f"the budget of about {budget:,} tokens cannot be reached in this way: about {after:,} are left; "
+    less = UseOption(Option.KEEP_LAST, "0")
+    return phrase(
+        reached, "a summary (", Option.LOCAL, ", ", Option.SUMMARY, ") or less to keep (", less, ") goes further"
     )
 
 
@@ -415,7 +418,7 @@ def _of(item: LargeItem, base: str) -> str:
     return ": ".join(filter(None, (item.tool, source))) or "-"
 
 
-_ASK_FOR_SUMMARY = "add --summarize, or --profile heavy"
+_ASK_FOR_SUMMARY = phrase("add ", Option.SUMMARY, ", or ", UseOption(Option.PROFILE, "heavy"))
 
 
 class CompactionRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -516,7 +519,8 @@ def chosen_compactions(entries: Sequence[AnyEntry], which: str) -> list[Compacti
     if not (which.isascii() and which.isdecimal()) or not 1 <= int(which) <= len(found):
         there = "there are none" if not found else "there is 1" if len(found) == 1 else f"there are {len(found)}"
         raise UsageError(
-            f"--reset={which}: there is no such compaction ({there})", hint="`jp conversation show` lists them"
+            phrase(UseOption(Option.RESET, which), f": there is no such compaction ({there})"),
+            hint=phrase("`", Show("conversation"), "` lists them"),
         )
     chosen = found[int(which) - 1]
     # One automatic compaction may be several overlays; undoing one of them would leave half of it.
@@ -540,17 +544,19 @@ def order_for(config: AppConfig, request: CompactionRequest, entries: Sequence[A
     if request.is_local and order.budget is not None:
         order = replace(order, wish=replace(order.wish, summary=True))
     if order.budget is not None and order.wish.tools is not None and order.wish.tools.policy == "omit":
-        raise UsageError("a budget and `omit` exclude each other", hint="--tools=digest or strip leave out as needed")
+        hint = phrase(UseOption(Option.TOOL_POLICY, "digest"), " or strip leave out as needed")
+        raise UsageError("a budget and `omit` exclude each other", hint=hint)
     if request.model is not None and not order.wish.summary:
-        raise UsageError("--model is for a summary, and none is asked for", hint=_ASK_FOR_SUMMARY)
+        raise UsageError(phrase(Option.MODEL, " is for a summary, and none is asked for"), hint=_ASK_FOR_SUMMARY)
     if request.is_local:
         if not order.wish.summary:
-            raise UsageError("--local is for a summary, and none is asked for", hint=_ASK_FOR_SUMMARY)
+            raise UsageError(phrase(Option.LOCAL, " is for a summary, and none is asked for"), hint=_ASK_FOR_SUMMARY)
         if order.summary.instructions:
-            raise UsageError("--local cannot pay attention to anything", hint="leave out the text of --summarize")
+            hint = phrase("leave out the text of ", Option.SUMMARY)
+            raise UsageError(phrase(Option.LOCAL, " cannot pay attention to anything"), hint=hint)
         order = replace(order, summary=SummaryOrder(is_local=True))
     if request.ranges.turn is not None:
-        parse_turns(request.ranges.turn, len(turns_of(entries)), option="--turn")
+        parse_turns(request.ranges.turn, len(turns_of(entries)), option=Option.TURN)
     return order
 
 

@@ -29,6 +29,7 @@ from jp.config.model import CompactionConfig, ProfileConfig, ToolCallMode, profi
 from jp.config.schema import key_text
 from jp.conversation.entries import Compaction, SummaryPolicy
 from jp.errors import ConfigurationError, UsageError
+from jp.remedies import Option, join, phrase
 from jp.render.tables import Table
 from jp.suggestions import closest_names
 
@@ -37,7 +38,7 @@ _PERCENT = re.compile(r"[0-9]+(?:\.[0-9]+)? ?%")
 _WHOLE = 100
 
 
-def parse_bound(text: str, *, option: str) -> Bound:
+def parse_bound(text: str, *, option: str | Option) -> Bound:
     """Return a bound of a range of turns. Numbers are turns, from 0 on; negative ones count back from the last.
 
     Raises:
@@ -54,13 +55,13 @@ def parse_bound(text: str, *, option: str) -> Bound:
     except UsageError:
         hint = (
             "a bound is the number of a turn (0 is the first), -3 (three turns before the last one), 5h (five hours "
-            f"ago){', or last (what follows the last compaction)' if option == '--from' else ''}; to name a "
+            f"ago){', or last (what follows the last compaction)' if option is Option.START else ''}; to name a "
             "conversation by its title, write it before the options"
         )
-        raise UsageError(f"{option} cannot be {text!r}", hint=hint) from None
+        raise UsageError(phrase(option, f" cannot be {text!r}"), hint=hint) from None
 
 
-def parse_turn_bounds(text: str, *, option: str) -> tuple[Bound, Bound]:
+def parse_turn_bounds(text: str, *, option: str | Option) -> tuple[Bound, Bound]:
     """Return `3`, `2..5`, `2..`, `..-2`: from one turn to another.
 
     Raises:
@@ -73,7 +74,7 @@ def parse_turn_bounds(text: str, *, option: str) -> tuple[Bound, Bound]:
     return start, BeforeLast(0) if not last else _turn(last, text, option)
 
 
-def parse_keep(value: int | str, *, option: str) -> Keep:
+def parse_keep(value: int | str, *, option: str | Option) -> Keep:
     """Return how much stays as it is: turns, the turns of a duration, or those worth so many tokens.
 
     Raises:
@@ -91,7 +92,7 @@ def parse_keep(value: int | str, *, option: str) -> Keep:
         return KeepFor(_seconds(plain, option))
     except UsageError:
         hint = "write a number of turns, a duration such as 2h, or tokens such as 20k"
-        raise UsageError(f"{option} cannot be {value!r}", hint=hint) from None
+        raise UsageError(phrase(option, f" cannot be {value!r}"), hint=hint) from None
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +106,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         return self.tokens or int(now * self.percent / 100)
 
 
-def parse_budget(value: int | str, *, option: str) -> Budget:
+def parse_budget(value: int | str, *, option: str | Option) -> Budget:
     """Return what a budget says: `40k`, `40000`, `25%`.
 
     Raises:
@@ -122,7 +123,7 @@ def parse_budget(value: int | str, *, option: str) -> Budget:
         found = Budget(percent=float(plain.rstrip(" %")))
     if not (found.tokens or found.percent):
         hint = "a budget is a number of tokens, such as 40k or 40000, or a share of what there is, such as 25%"
-        raise UsageError(f"{option} cannot be {str(value)!r}", hint=hint)
+        raise UsageError(phrase(option, f" cannot be {str(value)!r}"), hint=hint)
     return found
 
 
@@ -150,19 +151,19 @@ def configured_keep(value: int | str, *, key: str) -> Keep:
         raise ConfigurationError(error.message, hint=error.hint) from None
 
 
-def _seconds(text: str, option: str) -> float:
+def _seconds(text: str, option: str | Option) -> float:
     """Return a duration, which has to have a unit: without one a number is turns."""
     if text[-1:].isdigit():
-        raise UsageError(f"{option} cannot be {text!r}", hint="a duration has a unit, such as 90s")
+        raise UsageError(phrase(option, f" cannot be {text!r}"), hint="a duration has a unit, such as 90s")
     return parse_duration(text, option=option)
 
 
-def _turn(number: str, text: str, option: str) -> Bound:
+def _turn(number: str, text: str, option: str | Option) -> Bound:
     """Return a turn of a range of turns, in which -1 is the last one as in all of them."""
     digits = number.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()) or number == "-0":
-        hint = f"write N, A..B, A.. or ..B, such as {option} 2..5; -1 is the last turn"
-        raise UsageError(f"{option} cannot be {text!r}", hint=hint)
+        hint = phrase("write N, A..B, A.. or ..B, such as ", option, " 2..5; -1 is the last turn")
+        raise UsageError(phrase(option, f" cannot be {text!r}"), hint=hint)
     return BeforeLast(int(digits) - 1) if number.startswith("-") else AtTurn(int(number))
 
 
@@ -242,11 +243,13 @@ def order_of(
     """
     flags = policies or PolicyFlags()
     if profile is not None and flags.are_given:
-        raise UsageError("--profile and options that say what to do exclude each other", hint="leave one of them out")
+        raise UsageError(
+            phrase(Option.PROFILE, " and options that say what to do exclude each other"), hint="leave one of them out"
+        )
     ranges = ranges or RangeFlags()
     bounds = bounds_of(config, ranges)
     is_firm = ranges.keep_last is not None
-    asked = None if budget is None else parse_budget(budget, option="--budget")
+    asked = None if budget is None else parse_budget(budget, option=Option.BUDGET)
     if flags.are_given:
         return CompactionOrder(
             name="",
@@ -278,16 +281,16 @@ def bounds_of(config: CompactionConfig, flags: RangeFlags) -> RangeRequest:
     keep_first = configured_keep(config.keep_first, key="conversation.compaction.keep_first")
     keep_last = configured_keep(config.keep_last, key="conversation.compaction.keep_last")
     if flags.turn is not None:
-        start, end = parse_turn_bounds(flags.turn, option="--turn")
+        start, end = parse_turn_bounds(flags.turn, option=Option.TURN)
         check_choice(start, end)
         return RangeRequest(start=start, end=end, keep_first=_NOTHING, keep_last=_NOTHING)
-    first = _bound(flags.start, "--from")
-    last = _bound(flags.end, "--to")
+    first = _bound(flags.start, Option.START)
+    last = _bound(flags.end, Option.END)
     check_choice(first, last)
     if flags.keep_first is not None:
-        keep_first = parse_keep(flags.keep_first, option="--keep-first")
+        keep_first = parse_keep(flags.keep_first, option=Option.KEEP_FIRST)
     if flags.keep_last is not None:
-        keep_last = parse_keep(flags.keep_last, option="--keep")
+        keep_last = parse_keep(flags.keep_last, option=Option.KEEP_LAST)
     return RangeRequest(
         start=first,
         end=last,
@@ -322,33 +325,35 @@ def listed_profiles(resolved: Resolved) -> tuple[ListedProfile, ...]:
 def _source_of(resolved: Resolved, name: str) -> str:
     key = key_text(("conversation", "compaction", "profiles", name))
     said = [origin.text for known, origin in resolved.origins.items() if f"{known}.".startswith(f"{key}.")]
-    return ", ".join(dict.fromkeys(said)) or "the configuration"
+    return join(", ", dict.fromkeys(said)) or "the configuration"
 
 
 def _check_ranges(flags: RangeFlags) -> None:
     exclusive = (
-        ("--turn", flags.turn, "--from", flags.start),
-        ("--turn", flags.turn, "--to", flags.end),
-        ("--turn", flags.turn, "--keep-first", flags.keep_first),
-        ("--turn", flags.turn, "--keep", flags.keep_last),
-        ("--from", flags.start, "--keep-first", flags.keep_first),
-        ("--to", flags.end, "--keep", flags.keep_last),
+        (Option.TURN, flags.turn, Option.START, flags.start),
+        (Option.TURN, flags.turn, Option.END, flags.end),
+        (Option.TURN, flags.turn, Option.KEEP_FIRST, flags.keep_first),
+        (Option.TURN, flags.turn, Option.KEEP_LAST, flags.keep_last),
+        (Option.START, flags.start, Option.KEEP_FIRST, flags.keep_first),
+        (Option.END, flags.end, Option.KEEP_LAST, flags.keep_last),
     )
     for one, is_one, other, is_other in exclusive:
         if is_one is not None and is_other is not None:
-            raise UsageError(f"{one} and {other} exclude each other", hint="leave one of them out")
+            raise UsageError(phrase(one, " and ", other, " exclude each other"), hint="leave one of them out")
 
 
-def _bound(text: str | None, option: str) -> Bound | None:
+def _bound(text: str | None, option: str | Option) -> Bound | None:
     return None if text is None else parse_bound(text, option=option)
 
 
 def _flagged(flags: PolicyFlags) -> PolicyRequest:
     mode = None if flags.tools is None else _MODES.get(flags.tools)
     if flags.tools is not None and mode is None:
-        raise UsageError(f"--tools cannot be {flags.tools!r}", hint=f"it is one of {', '.join(_MODES)}")
+        raise UsageError(
+            phrase(Option.TOOL_POLICY, f" cannot be {flags.tools!r}"), hint=f"it is one of {', '.join(_MODES)}"
+        )
     if flags.resources not in {None, "superseded"}:
-        raise UsageError(f"--resources cannot be {flags.resources!r}", hint="it is `superseded`")
+        raise UsageError(phrase(Option.RESOURCES, f" cannot be {flags.resources!r}"), hint="it is `superseded`")
     return PolicyRequest(
         reasoning=flags.reasoning,
         tools=None if mode is None else tool_policy(mode),

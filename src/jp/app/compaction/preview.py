@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from time import time
 
 import msgspec
 from msgspec.structs import asdict
@@ -26,7 +25,7 @@ from jp.app.models import details_of
 from jp.compaction.budgeting import Budgeting
 from jp.compaction.fact_lines import StatusLineFormatter
 from jp.compaction.overlays import Range
-from jp.compaction.planning import Effect, Plan, Planner, with_unwritten_summary
+from jp.compaction.planning import Effect, Plan, Planner, ResultObserver, with_unwritten_summary
 from jp.compaction.projection import project
 from jp.compaction.status_lines import StatusFormatter
 from jp.compaction.transcript import transcript_of
@@ -241,7 +240,11 @@ class Previewer:
         self._now = now
         self.model = model or conversation_model(entries, config)
         self.planner = Planner(
-            entries, StatusLineFormatter(), config.conversation.tools, now=now, load=texts_of(loader)
+            entries,
+            StatusLineFormatter(),
+            config.conversation.tools,
+            now=now,
+            observer=ResultObserver(texts_of(loader)),
         )
         self._ratio = self._measured_ratio()
         self._chooser: tuple[CompactionOrder, Budgeting] | None = None
@@ -480,18 +483,15 @@ class ProfileGain(msgspec.Struct, frozen=True, kw_only=True):
     with_summary: bool
 
 
-def gains_of(
-    entries: Sequence[AnyEntry], config: AppConfig, *, window: int | None, ratio: float
-) -> Sequence[ProfileGain]:
+def gains_of(planner: Planner, config: AppConfig, *, window: int | None, ratio: float) -> Sequence[ProfileGain]:
     """Return the profiles, those that free most first. `ratio` is the model's tokens for one estimated."""
     compaction = config.conversation.compaction
-    planner = Planner(entries, StatusLineFormatter(), config.conversation.tools, now=time())
     gains: list[ProfileGain] = []
     for name in profiles_of(compaction):
         order = order_of(compaction, profile=name)
         plan = planner.plan(order.wish, order.bounds)
         covered = {number for overlay in plan.overlays for number in range(overlay.from_turn, overlay.to_turn + 1)}
-        freed = planner.effect(plan.overlays).freed
+        freed = planner.tokens - planner.size(plan.overlays)
         if plan.summary is not None:
             told = range(plan.summary.first, plan.summary.last + 1)
             replaced = sum(turn.tokens for turn in planner.shape.turns if turn.number in told)

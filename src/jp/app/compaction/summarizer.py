@@ -35,6 +35,7 @@ from jp.provider.base import DataDelta, Finished, Provider, TextDelta, ToolCallS
 from jp.provider.errors import ErrorKind as ProviderErrorKind
 from jp.provider.errors import ProviderError
 from jp.provider.registry import ModelId
+from jp.remedies import Option, phrase
 from jp.turn.machine import retry_policy_of, waiting_time
 from jp.turn.ports import Cap, Clock, NoCap, SystemClock
 from jp.turn.request import Loader
@@ -132,7 +133,10 @@ class Summarizer:
             raise self._error or SummaryFailedError(
                 f"{str(self.model)!r} gave no summary that can be used: {outcome.detail or outcome.kind}",
                 kind=outcome.kind,
-                hint="try again, name another model with --model, or write it without one with --local",
+                hint=phrase(
+                    *("try again, name another model with ", Option.MODEL),
+                    *(", or write it without one with ", Option.LOCAL),
+                ),
             )
         policy = replace(outcome.policy, model=str(self.model), usage=self.usage)
         return WrittenSummary(policy=policy, model=self.model, usage=self.usage, unsupported=outcome.unsupported)
@@ -162,7 +166,7 @@ class Summarizer:
                 if wait is None:
                     self._error = error
                     return SummaryError(kind=_KINDS.get(error.kind, "no_provider"), detail=error.message)
-                self._notice(f"{error.message}; retry {retry} of {self._retry.max_retries} in {wait:.1f} s")
+                self._notice(phrase(error.message, f"; retry {retry} of {self._retry.max_retries} in {wait:.1f} s"))
                 await self._clock.sleep(wait)
 
     async def _answer(self, request: SummaryRequest, order: SummaryOrder) -> SummaryReply:
@@ -172,7 +176,8 @@ class Summarizer:
         thread = summary_thread(self.model.name, request, order.instructions)
         wire = self._provider.render(thread)
         if not self._cap.permits(wire):
-            raise SummaryUnpaidError("the limit on costs leaves nothing for a summary", hint="raise it with --max-cost")
+            hint = phrase("raise it with ", Option.MAX_COST)
+            raise SummaryUnpaidError("the limit on costs leaves nothing for a summary", hint=hint)
         async with aclosing(self._provider.stream(wire)) as parts:
             async for part in parts:
                 match part:
@@ -326,7 +331,7 @@ def summary_model(config: AppConfig, order: SummaryOrder, model: ModelId) -> Mod
         return model
     name = order.model or config.assistant.model.id
     if name is None:
-        raise ConfigurationError("there is no model to write the summary", hint="name one with --model")
+        raise ConfigurationError("there is no model to write the summary", hint=phrase("name one with ", Option.MODEL))
     return parse_model_id(name, config.providers.llm)
 
 

@@ -14,6 +14,7 @@ from jp.config.schema import InvalidValueError
 from jp.config.sources import flag_layer
 from jp.conversation.entries import ChatRequest
 from jp.errors import UsageError
+from jp.remedies import Ask, Option, UseOption, phrase
 
 if TYPE_CHECKING:
     from jp.app.schema_checker import Checker
@@ -80,35 +81,42 @@ def check(arguments: QueryArguments) -> None:
     """
     exclusive = (
         (
-            "--new and --id",
+            phrase(Option.NEW, " and ", Option.TARGET),
             arguments.new and arguments.target is not None,
-            "--new starts a conversation, --id continues one",
+            phrase(Option.NEW, " starts a conversation, ", Option.TARGET, " continues one"),
         ),
         (
-            "--new and --fork",
+            phrase(Option.NEW, " and ", Option.FORK),
             arguments.new and arguments.fork is not None,
-            "--fork starts a conversation with what was said before",
+            phrase(Option.FORK, " starts a conversation with what was said before"),
         ),
-        ("--approve-all and --deny-all", arguments.approve_all and arguments.deny_all, "leave one of them out"),
-        ("--edit and --no-edit", arguments.edit and arguments.no_edit, "leave one of them out"),
         (
-            "--extract and --schema",
+            phrase(Option.APPROVE_ALL, " and ", Option.DENY_ALL),
+            arguments.approve_all and arguments.deny_all,
+            "leave one of them out",
+        ),
+        (phrase(Option.EDIT, " and ", Option.NO_EDIT), arguments.edit and arguments.no_edit, "leave one of them out"),
+        (
+            phrase(Option.EXTRACT, " and ", Option.SCHEMA),
             arguments.extract and arguments.schema is not None,
-            "--extract gives a code block, --schema a JSON value",
+            phrase(Option.EXTRACT, " gives a code block, ", Option.SCHEMA, " a JSON value"),
         ),
     )
     for options, are_given, hint in exclusive:
         if are_given:
-            raise UsageError(f"{options} exclude each other", hint=hint)
-    for option, is_given in (("--replay", arguments.replay), ("--quote", arguments.quote)):
+            raise UsageError(phrase(options, " exclude each other"), hint=hint)
+    for option, is_given in ((Option.REPLAY, arguments.replay), (Option.QUOTE, arguments.quote)):
         if is_given and arguments.new:
-            raise UsageError(f"{option} and --new exclude each other", hint=f"{option} needs what was said before")
+            message = phrase(option, " and ", Option.NEW, " exclude each other")
+            raise UsageError(message, hint=phrase(option, " needs what was said before"))
     if arguments.exact and not arguments.dry_run:
-        raise UsageError("--exact is for --dry-run", hint="`jp query --dry-run --exact …` counts what would be sent")
+        counted = Ask((UseOption(Option.DRY_RUN), UseOption(Option.EXACT)), is_open=True)
+        message = phrase(Option.EXACT, " is for ", Option.DRY_RUN)
+        raise UsageError(message, hint=phrase("`", counted, "` counts what would be sent"))
     if arguments.template and (arguments.quote or (arguments.replay and arguments.edit)):
         raise UsageError(
-            "--template would read what was said before as a template",
-            hint="leave --template out, or --quote and --edit",
+            phrase(Option.TEMPLATE, " would read what was said before as a template"),
+            hint=phrase("leave ", Option.TEMPLATE, " out, or ", Option.QUOTE, " and ", Option.EDIT),
         )
     _check_limits(arguments)
 
@@ -116,14 +124,14 @@ def check(arguments: QueryArguments) -> None:
 def _check_limits(arguments: QueryArguments) -> None:
     if arguments.max_cost is not None and arguments.max_cost <= 0:
         raise UsageError(
-            f"--max-cost cannot be {arguments.max_cost:g}",
+            phrase(Option.MAX_COST, f" cannot be {arguments.max_cost:g}"),
             hint="use an amount of USD that is more than 0, such as 0.50",
         )
     if arguments.deadline == 0:
-        raise UsageError("--deadline cannot be 0", hint="use a duration such as 30s")
+        raise UsageError(phrase(Option.DEADLINE, " cannot be 0"), hint="use a duration such as 30s")
 
 
-FOR_ONE_TURN = frozenset({"--tool-use"})
+FOR_ONE_TURN = frozenset({phrase(Option.TOOL_USE)})
 """Options of which a conversation keeps nothing."""
 
 
@@ -136,30 +144,33 @@ def flag_layers(arguments: QueryArguments, attachments: Sequence[str]) -> list[L
     """
     layers: list[Layer] = []
     if arguments.model is not None:
-        layers.append(flag_layer("--model", {"assistant": {"model": {"id": arguments.model}}}))
+        layers.append(flag_layer(phrase(Option.MODEL), {"assistant": {"model": {"id": arguments.model}}}))
     layers += [_parameter(text) for text in arguments.params]
     if arguments.reasoning is not None:
-        layers.append(_assigned(f"reasoning={arguments.reasoning}", f"--reasoning {arguments.reasoning}"))
+        layers.append(_assigned(f"reasoning={arguments.reasoning}", UseOption(Option.REASONING, arguments.reasoning)))
     if arguments.system is not None:
-        layers.append(flag_layer("--system", {"assistant": {"system_prompt": arguments.system}}))
+        layers.append(flag_layer(phrase(Option.SYSTEM), {"assistant": {"system_prompt": arguments.system}}))
     if arguments.tool_use is not None:
-        layers.append(flag_layer("--tool-use", {"assistant": {"tool_choice": arguments.tool_use}}))
+        layers.append(flag_layer(phrase(Option.TOOL_USE), {"assistant": {"tool_choice": arguments.tool_use}}))
     if attachments:
-        layers.append(flag_layer("--attach", {"conversation": {"attachments": list(attachments)}}))
+        layers.append(flag_layer(phrase(Option.ATTACH), {"conversation": {"attachments": list(attachments)}}))
     return layers
 
 
 def _parameter(text: str) -> Layer:
     if "=" not in text:
-        raise UsageError(f"--param cannot be {text!r}", hint="write it as K=V, such as temperature=0.2")
-    return _assigned(text, f"--param {text}")
+        raise UsageError(
+            phrase(Option.PARAMETER, f" cannot be {text!r}"), hint="write it as K=V, such as temperature=0.2"
+        )
+    return _assigned(text, UseOption(Option.PARAMETER, text))
 
 
-def _assigned(text: str, where: str) -> Layer:
+def _assigned(text: str, option: UseOption) -> Layer:
+    where = phrase(option)
     try:
         value = parse_cfg(f"assistant.model.parameters.{text}")
         if not isinstance(value, Assignment):
-            raise UsageError(f"{where!r} is not of the form K=V")
+            raise UsageError(phrase("'", option, "' is not of the form K=V"))
         return Layer(origin=Origin(kind="flag", where=where), change=change_of(value))
     except InvalidValueError as error:
         raise error.within(where) from None

@@ -13,14 +13,24 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.options import AnyWorkspace, Options, base_directory, current_directory, open_session
-from jp.app.settings import command_for, is_accepted_attachment, trust_store, untrusted_attachments
+from jp.app.settings import is_accepted_attachment, remedy_for, trust_store, untrusted_attachments
 from jp.config.layers import Ignored, Resolved
-from jp.config.model import ConversationConfig
+from jp.config.model import AttachmentsConfig, ConversationConfig
 from jp.config.trust import UntrustedError
 from jp.conversation.entries import AnyEntry, ChatRequest, JsonObject
 from jp.conversation.ids import ConversationId
-from jp.conversation.resource import Carrier, Resource, StoredContent, checksum, content_of, raw_bytes, size_in_bytes
-from jp.errors import JpError, UsageError
+from jp.conversation.resource import (
+    Carrier,
+    Resource,
+    StoredContent,
+    TextContent,
+    checksum,
+    content_of,
+    raw_bytes,
+    size_in_bytes,
+)
+from jp.errors import JpError
+from jp.remedies import RemoveAttachment, Show, phrase
 from jp.tool.base import directory_of
 from jp.turn.ports import Recorder
 from jp.turn.request import Loader
@@ -122,6 +132,7 @@ class AttachmentSchemes:
         self._conversation = conversation
         self._earlier = earlier
         self._untrusted: tuple[Ignored, ...] = ()
+        self._limits = AttachmentsConfig()
 
     @cached_property
     def registry(self) -> AttachmentRegistry:
@@ -153,13 +164,22 @@ class AttachmentSchemes:
         reader = WorkspaceConversations(self._workspace, running=running, earlier=self._earlier)
         return NamedConversations(ConversationHandler(reader), self._workspace, running)
 
-    @cached_property
+    @property
     def context(self) -> ResolveContext:
-        """Their place to read, within the usual bounds. Outside any workspace only a directory stays where it is."""
+        """Their place to read, within bounds. Outside any workspace only a directory stays where it is."""
         from jp.attachment.base import ResolveContext
 
         is_anchored = self._workspace.root is not None
-        return ResolveContext(root=base_directory(self._workspace), cwd=current_directory(), anchored=is_anchored)
+        return ResolveContext(
+            root=base_directory(self._workspace),
+            cwd=current_directory(),
+            anchored=is_anchored,
+            max_files=self._limits.max_files,
+        )
+
+    def limit(self, limits: AttachmentsConfig) -> None:
+        """Take the limits of a configuration."""
+        self._limits = limits
 
     def typed(self, texts: Sequence[str]) -> list[Declaration]:
         """Return declarations that a user typed: relative to the current directory, and free to lie anywhere.
@@ -170,8 +190,9 @@ class AttachmentSchemes:
         return [self.registry.declare(text, self.context, confined=False) for text in texts]
 
     def distrust(self, resolved: Resolved) -> None:
-        """Refuse what that configuration attaches and nobody has accepted."""
+        """Take the limits of that configuration, and refuse what it attaches and nobody has accepted."""
         self._untrusted = untrusted_attachments(resolved)
+        self.limit(resolved.config.attachments)
 
     def configured(self, texts: Sequence[str]) -> list[Declaration]:
         """Return declarations of a configuration: relative to the root, and confined to it.
@@ -183,7 +204,7 @@ class AttachmentSchemes:
             UntrustedError: the user has to accept one of them first.
         """
         if needed := [value for value in self._untrusted if value.value in texts]:
-            raise UntrustedError(needed, command=command_for(needed, self._conversation))
+            raise UntrustedError(needed, remedy=remedy_for(needed, self._conversation))
         return [
             self.registry.declare(
                 text, self._context_of(text), confined=not is_accepted_attachment(text, self._accepted)
@@ -233,7 +254,7 @@ async def compose_request(
     from jp.attachment.base import assumed_declarations
     from jp.attachment.registry import delivered_declarations, plan_resolution, resolve_all
     from jp.conversation.turns import turns_of, undone
-    from jp.tool.delivery import mark_resources
+    from jp.tool.duplicates import DeliveryIndex, mark_resources
 
     gone = undone(entries)
     turns = [turn for turn in turns_of(entries) if turn.id not in gone]
@@ -246,12 +267,12 @@ async def compose_request(
     try:
         resolved = await resolve_all(plan, schemes.registry, context)
     except JpError as error:
-        error.hint += _way_out(plan, error.message, is_new=not turns)
+        error.hint = phrase(error.hint, _way_out(plan, error.message, is_new=not turns))
         raise
     deduplication = config.deduplication
     marked = mark_resources(
         resolved.resources,
-        standing,
+        DeliveryIndex(entries),
         turn=len(turns),
         enabled=deduplication.enabled,
         min_bytes=deduplication.min_bytes,
@@ -268,14 +289,14 @@ def _way_out(plan: ResolutionPlan, failure: str, *, is_new: bool) -> str:
 
     A conversation that `is_new` has nothing yet that could be taken out of it.
     """
-    from shlex import quote
-
     declared = next((item.uri for item in plan.includes if not item.typed and item.written in failure), None)
     if declared is None:
         return ""
     if is_new:
-        return " It is declared: `jp config explain conversation.attachments` says where."
-    return f" It is declared in `conversation.attachments`: `jp attachment rm {quote(declared)}` takes it out of there."
+        return phrase(" It is declared: `", Show("setting origin", "conversation.attachments"), "` says where.")
+    return phrase(
+        " It is declared in `conversation.attachments`: `", RemoveAttachment(declared), "` takes it out of there."
+    )
 
 
 def restoring(recorder: Recorder, request: ChatRequest, notice: Callable[[str], None]) -> Recorder:
@@ -300,24 +321,36 @@ async def resolve_now(
     return await resolve_all(plan_resolution((), declared, delivered=()), schemes.registry, context)
 
 
-def check_size(request: ChatRequest, *, limit: int) -> None:
-    """Refuse input that is large enough to be a mistake.
+_BYTES_A_TOKEN = 4
+"""About so many bytes of text are one token."""
 
-    Raises:
-        UsageError: it has more than `limit` bytes.
+
+def excess_of(request: ChatRequest, *, limit: int) -> str:
+    """Return a message if the input is large enough to be a mistake, else an empty text.
+
+    Text counts as its bytes; pictures and documents count as the text that costs as many tokens.
     """
-    size = len(request.content.encode()) + sum(map(size_in_bytes, request.resources))
-    if size <= limit:
-        return
+    texts = [resource for resource in request.resources if _is_text(resource)]
+    others = [resource for resource in request.resources if not _is_text(resource)]
+    size = len(request.content.encode()) + sum(map(size_in_bytes, texts))
+    if not others and size <= limit:
+        return ""
 
     from jp.attachment.registry import tokens_of
     from jp.context.estimate import estimate_tokens
 
-    tokens = estimate_tokens(request.content) + tokens_of(request.resources)
-    raise UsageError(
-        f"the input is {size:,} bytes, about {tokens:,} tokens, and the limit is {limit:,} bytes",
-        hint="--yes sends it all the same; `conversation.max_input_bytes` is the limit",
-    )
+    encoded = tokens_of(others)
+    size += encoded * _BYTES_A_TOKEN
+    if size <= limit:
+        return ""
+    tokens = estimate_tokens(request.content) + tokens_of(texts) + encoded
+    counted = "counts as" if others else "is"
+    return f"the input {counted} {size:,} bytes, about {tokens:,} tokens, and the limit is {limit:,} bytes"
+
+
+def _is_text(resource: Resource) -> bool:
+    content = content_of(resource)
+    return isinstance(content, TextContent) or (isinstance(content, StoredContent) and content.chars is not None)
 
 
 class WorkspaceConversations:
@@ -393,7 +426,7 @@ class NamedConversations:
         try:
             conversation = identify(target, self._workspace, session, without=self._running)
         except JpError as error:
-            raise AttachmentError(f"{uri!r}: {error.message}", hint=error.hint) from error
+            raise AttachmentError(phrase(f"{uri!r}: ", error.message), hint=error.hint) from error
         return self._handler.canonical(f"jp:{conversation}{found['query'] or ''}", context)
 
     async def resolve(

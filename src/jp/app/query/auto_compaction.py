@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
@@ -27,7 +27,7 @@ from jp.compaction.overlays import (
     SinceCompaction,
     compactions_in_force,
 )
-from jp.compaction.planning import Planner, PolicyRequest, requested_policies
+from jp.compaction.planning import Planner, PolicyRequest, ResultObserver, requested_policies
 from jp.config.model import AppConfig, AutoConfig, profiles_of
 from jp.context.policy import Circumstances as Around
 from jp.context.policy import (
@@ -51,6 +51,7 @@ from jp.errors import JpError, StorageError
 from jp.file_access import read_beginning
 from jp.provider.base import Sections, WireRequest
 from jp.provider.errors import ProviderError
+from jp.remedies import ChangeConversation, Compact, Option, phrase
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.measuring import prompt_size
 from jp.turn.ports import Recorder
@@ -133,7 +134,7 @@ class OverlayMaker:
             told = planner.plan(_ONLY_SUMMARY, bounds).summary if self._order.wish.summary else None
             old = planner.plan(self._wish, bounds).overlays if told is None else (_emptied(planner, told),)
         cycles = planner.finished_cycles()
-        return planner.effect(old if cycles is None else (*old, _emptied(planner, cycles))).freed
+        return planner.tokens - planner.size(old if cycles is None else (*old, _emptied(planner, cycles)))
 
     def _has_old_turns(self, planner: Planner) -> bool:
         return len(planner.shape.turns) > self._wiring.config.conversation.compaction.auto.min_turns
@@ -156,7 +157,7 @@ class OverlayMaker:
         """Return `draft` with more overlays, where they free more, without those that say nothing beside them."""
         before = (one for one in draft.overlays if not any(_includes(other, one) for other in overlays))
         whole = (*before, *overlays)
-        freed = planner.effect(whole).freed
+        freed = planner.tokens - planner.size(whole)
         return replace(draft, overlays=whole, freed=freed) if freed > draft.freed else draft
 
     async def _summarized(self, planner: Planner, need: Need, draft: Draft, at: SummaryCircumstances) -> Draft:
@@ -182,7 +183,7 @@ class OverlayMaker:
             return replace(draft, state=state)
         rest = tuple(overlay for overlay in draft.overlays if overlay.to_cycle is None)
         whole = (*rest, replace(planner.bare(found), summary=policy))
-        freed = planner.effect(whole).freed
+        freed = planner.tokens - planner.size(whole)
         return replace(draft, state=state, overlays=whole, freed=freed) if freed > draft.freed else draft
 
     async def _summary(
@@ -234,7 +235,7 @@ class OverlayMaker:
             )
             written = await summarizer.write(entries, found, order, self._recorder, limit=limit)
         except JpError as error:
-            wiring.notice(f"no summary: {error.message}")
+            wiring.notice(phrase("no summary: ", error.message))
             return None, after_failure(state, error_kind_of(error), at)
         return written.policy, after_answer(state)
 
@@ -359,6 +360,8 @@ class AutomaticCompaction:
         self._file = PolicyFile(path)
         self._order = order_of(wiring.config.conversation.compaction, profile=self._auto.profile)
         self._maker = OverlayMaker(wiring, recorder, self._order)
+        self._status_formatter = StatusLineFormatter()
+        self._observer = ResultObserver(texts_of(recorder))
         self._window = self._known_window()
         self._ratio: float | None = None
         self._bytes = 0  # of the request that was looked at last
@@ -398,7 +401,7 @@ class AutomaticCompaction:
 
         Estimating a whole request takes far longer than counting its bytes.
         """
-        before, self._bytes = self._bytes, sum(map(len, _items(sections)))
+        before, self._bytes = self._bytes, _size(sections)
         last = next((entry for entry in reversed(self._recorder.entries) if isinstance(entry, CycleEnd)), None)
         reported = 0 if last is None or not before else prompt_tokens(last.usage)
         return bool(reported) and reported + max(self._bytes - before, 0) < threshold
@@ -448,9 +451,13 @@ class AutomaticCompaction:
 
     def _planner(self) -> Planner:
         tools = self._wiring.config.conversation.tools
-        load = texts_of(self._recorder)
         return Planner(
-            tuple(self._recorder.entries), StatusLineFormatter(), tools, now=time(), source="auto", load=load
+            tuple(self._recorder.entries),
+            self._status_formatter,
+            tools,
+            now=time(),
+            source="auto",
+            observer=self._observer,
         )
 
     def _is_triggered(self, used: int, reclaimable: int, around: Around, *, least: int = 0) -> bool:
@@ -517,27 +524,25 @@ class AutomaticCompaction:
 
     def _tell(self, overlays: Sequence[Compaction], before: int, after: int) -> None:
         number = len(compactions_in_force(self._recorder.entries)) + 1
-        undo = f"jp conversation compact --reset={number} {self._conversation}"
-        self._wiring.notice(
-            f"auto-compacted {_covered_text(overlays)}: about {before:,} tokens before, {after:,} now; undo: `{undo}`"
-        )
+        made = f"auto-compacted {_covered_text(overlays)}: about {before:,} tokens before, {after:,} now; undo: `"
+        self._wiring.notice(phrase(made, Compact(self._conversation, reset=str(number)), "`"))
 
     def _too_long(self, projected: int, window: Window) -> ProviderError:
         return ProviderError(
             f"the request has about {projected:,} tokens, and {str(self._wiring.model)!r} takes {window.limit:,}",
             kind="context_too_long",
-            hint=(
-                f"nothing more can be hidden: `jp conversation undo {self._conversation}` takes this request back, "
-                "`--model` names one with a larger window, `max_bytes` of a tool bounds its results"
+            hint=phrase(
+                *("nothing more can be hidden: `", ChangeConversation("undo", self._conversation)),
+                *("` takes this request back, `", Option.MODEL),
+                "` names one with a larger window, `max_bytes` of a tool bounds its results",
             ),
         )
 
 
-def _items(sections: Sections) -> Iterator[bytes]:
-    yield from sections.system
-    yield from sections.tools
-    for message in sections.messages:
-        yield from message
+def _size(sections: Sections) -> int:
+    """Return the bytes of a request."""
+    sizes = [message.size for message in sections.messages]
+    return sum(map(len, sections.system)) + sum(map(len, sections.tools)) + sum(sizes)
 
 
 def _covered_text(overlays: Sequence[Compaction]) -> str:

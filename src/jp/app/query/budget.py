@@ -11,6 +11,7 @@ from jp.conversation.turns import prompt_tokens
 from jp.errors import ConfigurationError, ExitCode, JpError
 from jp.provider.base import ModelDetails, Provider, WireRequest
 from jp.provider.registry import ModelId
+from jp.remedies import Ask, Option, SetSettings, UseOption, phrase
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.cost_cap import CappedProvider, Prices, Purse, prices_of
 from jp.turn.request import Loader, RequestSettings, build_thread, context_in_force
@@ -80,14 +81,18 @@ def over_budget(cap: CappedProvider) -> OverBudgetError:
         least = _usd(cap.least_refused)
         return OverBudgetError(
             f"the request alone costs about {least}, and the limit on costs is {limit}; nothing was sent or written",
-            hint="raise it with `--max-cost USD`, or send less: `jp query --dry-run` shows what is sent",
+            hint=phrase(
+                *("raise it with `", UseOption(Option.MAX_COST, "USD")),
+                *("`, or send less: `", Ask((UseOption(Option.DRY_RUN),)), "` shows what is sent"),
+            ),
         )
     used = f"about {_usd(spent)} is spent"
     if spent < cap.purse.limit:
         used += f", and the next request costs at least {_usd(cap.least_refused)}"
+    further = (UseOption(Option.TARGET, "last"), UseOption(Option.MAX_COST, "USD"))
     return OverBudgetError(
         f"the turn was stopped by the limit on costs of {limit} ({used}); the output so far is kept",
-        hint='go on with `jp query --id last --max-cost USD "continue"`',
+        hint=phrase("go on with `", Ask(further, words="continue"), "`"),
     )
 
 
@@ -140,8 +145,8 @@ def _price_hint(model: ModelId, details: ModelDetails) -> str:
     from jp.config.schema import key_text
 
     table = ("providers", "llm", model.provider, "models", details.id)
-    words = [quote(f"{key_text((*table, name))}={usd}") for name, usd in (("input_price", 3), ("output_price", 15))]
-    return f"say it, in USD for a million tokens: `jp config set {' '.join(words)}`"
+    prices = [quote(f"{key_text((*table, name))}={usd}") for name, usd in (("input_price", 3), ("output_price", 15))]
+    return phrase("say it, in USD for a million tokens: `", SetSettings(tuple(prices)), "`")
 
 
 def _usd(amount: float) -> str:

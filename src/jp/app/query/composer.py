@@ -25,6 +25,7 @@ from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, CycleEnd
 from jp.conversation.turns import Turn
 from jp.errors import ConfigurationError, UsageError
+from jp.remedies import Ask, Option, SetSettings, UseOption, phrase
 from jp.render.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def _missing(reason: str, values: JsonObject) -> str:
     known = ", ".join(sorted(values)) or "none"
     undefined = re.match(r"'(\w+)' is undefined", reason)
     name = "NAME" if undefined is None else undefined[1]
-    return f"`template.values` has: {known}; set one with `--cfg template.values.{name}=VALUE`"
+    setting = SetSettings((f"template.values.{name}=VALUE",), scope="run")
+    return phrase(f"`template.values` has: {known}; set one with `", setting, "`")
 
 
 class _Outcome(msgspec.Struct, frozen=True):
@@ -161,7 +163,11 @@ def _failed(fault: _Fault, text: str, parts: Sequence[Part], *, hint: str) -> Te
     where = f"{place} ({lines[line - 1].strip()[:_SHOWN_CHARS]!r})" if line and line <= len(lines) else ""
     return TemplateError(
         f"the template cannot be rendered{where}: {fault.reason}",
-        hint=hint or "without --template the text is sent as it is; {% raw %} … {% endraw %} keeps a part of it",
+        hint=hint
+        or phrase(
+            *("without ", Option.TEMPLATE),
+            " the text is sent as it is; {% raw %} … {% endraw %} keeps a part of it",
+        ),
     )
 
 
@@ -279,8 +285,11 @@ class Composer:
     def _say_what_is_kept(self, opened: OpenedDraft) -> None:
         if opened.left is not None:
             self._options.notice(
-                f"what you wrote before and was not answered stays in {str(opened.left)!r}; "
-                "`jp query --edit` without a text goes on with it",
+                phrase(
+                    f"what you wrote before and was not answered stays in {str(opened.left)!r}; `",
+                    Ask((UseOption(Option.EDIT),)),
+                    "` without a text goes on with it",
+                )
             )
         if opened.is_kept:
             others = f"; {opened.others} more in {str(opened.draft.path.parent.parent)!r}" if opened.others else ""
@@ -294,7 +303,8 @@ class Composer:
             raise nothing_asked(more="; with EDITOR set, it is written in an editor")
         if editor is None:
             raise ConfigurationError(
-                "no editor is set", hint="set EDITOR, or for good: `jp config set --in user editor.cmd=vim`"
+                "no editor is set",
+                hint=phrase("set EDITOR, or for good: `", SetSettings(("editor.cmd=vim",), scope="user"), "`"),
             )
         return editor
 
@@ -304,7 +314,11 @@ class Composer:
             what = "this conversation has" if self._held else "there is"
             raise UsageError(
                 f"{what} no answer that could be quoted",
-                hint="name another conversation: `jp query --id TARGET --quote`",
+                hint=phrase(
+                    "name another conversation: `",
+                    Ask((UseOption(Option.TARGET, "TARGET"), UseOption(Option.QUOTE))),
+                    "`",
+                ),
             )
         return block_quote(answer)
 

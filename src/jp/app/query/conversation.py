@@ -26,6 +26,7 @@ from jp.config.layers import Layer, Resolved
 from jp.config.sources import delta, frozen
 from jp.conversation.entries import AnyEntry, ChatRequest, ConfigDelta, JsonObject
 from jp.errors import StorageError, UsageError
+from jp.remedies import ChangeConversation, Option, phrase
 from jp.turn.request import Loader
 
 if TYPE_CHECKING:
@@ -130,8 +131,8 @@ async def choose_conversation(context: QueryContext) -> ConversationInfo | None:
     found = await _continued(context)
     if found is None and arguments.compact is not None:
         raise UsageError(
-            "--compact needs a conversation, and none is active here",
-            hint="name one with `--id`, or set JP_SESSION to the name of its session",
+            phrase(Option.COMPACT, " needs a conversation, and none is active here"),
+            hint=phrase("name one with `", Option.TARGET, "`, or set JP_SESSION to the name of its session"),
         )
     if found is not None and arguments.fork is None:
         _check_continuable(found, arguments)
@@ -155,17 +156,21 @@ async def _continued(context: QueryContext) -> ConversationInfo | None:
 
 def _check_continuable(found: ConversationInfo, arguments: QueryArguments) -> None:
     for option, is_given in (
-        ("--local", arguments.local),
-        ("--title", arguments.title is not None),
-        ("--label", bool(arguments.labels)),
-        ("--tmp", arguments.expires_at is not None),
+        (Option.LOCAL, arguments.local),
+        (Option.TITLE, arguments.title is not None),
+        (Option.LABEL, bool(arguments.labels)),
+        (Option.EXPIRES_AT, arguments.expires_at is not None),
     ):
         if is_given:
-            raise UsageError(f"{option} is for a new conversation", hint="add --new, or --fork")
+            hint = phrase("add ", Option.NEW, ", or ", Option.FORK)
+            raise UsageError(phrase(option, " is for a new conversation"), hint=hint)
     if found.metadata.archived_at is not None:
         raise UsageError(
             f"conversation {str(found.id)!r} is archived",
-            hint=f"bring it back with `jp conversation unarchive {found.id}`, or go on in a copy with --fork",
+            hint=phrase(
+                *("bring it back with `", ChangeConversation("unarchive", str(found.id))),
+                *("`, or go on in a copy with ", Option.FORK),
+            ),
         )
 
 
@@ -184,7 +189,7 @@ def read_conversation(info: ConversationInfo, context: QueryContext) -> QueryCon
     from jp.app.fork import ForkMaker, up_to
 
     forking = ForkMaker(options=context.options, workspace=workspace, sources=context.sources)
-    fork = forking.prepare(info, up_to(arguments.fork, option="--fork"), local=arguments.local or None)
+    fork = forking.prepare(info, up_to(arguments.fork, option=Option.FORK), local=arguments.local or None)
     return QueryConversation(info=info, entries=fork.entries, loader=fork.stream, layers=fork.layers, fork=fork)
 
 

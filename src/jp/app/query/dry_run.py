@@ -14,6 +14,7 @@ from jp.provider.base import Sections, WireRequest
 from jp.provider.http import HttpProvider
 from jp.provider.registry import cloud_of, kind_of, vendor_of, vendors
 from jp.provider.vendor import read_token_count
+from jp.remedies import Option, phrase
 from jp.turn.bound_reasoning import render_bound
 from jp.turn.measuring import prompt_size
 from jp.turn.request import InlineLoader, build_thread
@@ -35,8 +36,8 @@ async def count_tokens(wiring: Wiring, request: WireRequest) -> int:
         who = repr(name) if cloud is None else f"{name!r} ({cloud.title})"
         counting = ", ".join(vendor.id for vendor in vendors() if vendor.count is not None)
         raise UsageError(
-            f"{who} does not count tokens, so --exact is of no use",
-            hint=f"leave --exact out for an estimate; those that count are: {counting}",
+            phrase(f"{who} does not count tokens, so ", Option.EXACT, " is of no use"),
+            hint=phrase("leave ", Option.EXACT, f" out for an estimate; those that count are: {counting}"),
         )
     asking = count(request, None if cloud is None else cloud.platform)
     return read_token_count(name, await provider.ask(asking))

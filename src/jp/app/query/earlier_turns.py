@@ -21,6 +21,7 @@ from jp.conversation.resource import Carrier
 from jp.conversation.thread import Parameters, Thread, UserText
 from jp.conversation.turns import Answer, Cycle, Turn, cycles_of, is_blank, turns_of, undone
 from jp.errors import ExitCode, JpError, UsageError
+from jp.remedies import Ask, Option, Show, UseOption, phrase
 from jp.render.sanitize import one_line
 from jp.tool.base import directory_of
 
@@ -178,7 +179,7 @@ def code_in(entries: Sequence[AnyEntry], options: Options) -> str:
     """
     code = first_code_block(said_in_newest_turn(entries))
     if code is None:
-        hint = f"ask for one in so many words; {where_to_look(options)}"
+        hint = phrase("ask for one in so many words; ", where_to_look(options))
         raise NoCodeError("the answer has no fenced code block", hint=hint)
     return code
 
@@ -280,7 +281,8 @@ def last_request(entries: Sequence[AnyEntry]) -> ReplayedRequest:
         if not turn.id:
             raise UsageError("the last turn of this conversation cannot be undone", hint="type its words again")
         return ReplayedRequest(identity=turn.id, request=request, revert=Revert(entries=tuple(filter(None, after))))
-    raise UsageError("this conversation has no turn that could be asked again", hint='ask something: `jp query "…"`')
+    hint = phrase("ask something: `", Ask(words="…"), "`")
+    raise UsageError("this conversation has no turn that could be asked again", hint=hint)
 
 
 def conversation_of(held: QueryConversation | None) -> QueryConversation:
@@ -292,7 +294,7 @@ def conversation_of(held: QueryConversation | None) -> QueryConversation:
     if held is None:
         raise UsageError(
             "there is no conversation here whose last request could be asked again",
-            hint="name one: `jp query --id last --replay`",
+            hint=phrase("name one: `", Ask((UseOption(Option.TARGET, "last"), UseOption(Option.REPLAY))), "`"),
         )
     return held
 
@@ -314,7 +316,7 @@ def request_again(
     if edited and edited != replayed.identity:
         raise UsageError(
             "the conversation has gone on since its last request was put into the editor",
-            hint="look at it: `jp conversation print`",
+            hint=phrase("look at it: `", Show("answer"), "`"),
         )
     parts = (words,) if edited else (replayed.request.content, words)
     request = replace(

@@ -19,6 +19,7 @@ from jp.app.values import MOST_BYTES, decode
 from jp.conversation.entries import AnyEntry, ChatRequest, Revert
 from jp.conversation.ids import ConversationId
 from jp.errors import ExitCode, JpError, UsageError
+from jp.remedies import Ask, Option, UseOption, phrase
 
 if TYPE_CHECKING:
     from jp.turn.ports import Recorder
@@ -83,6 +84,10 @@ def _names_file(word: str) -> bool:
     return word.startswith(_MARK) and word != _MARK and not word.startswith(_MARK * 2) and _is_word(word)
 
 
+def _attaching(name: str) -> Ask:
+    return Ask((UseOption(Option.ATTACH, name),), is_open=True)
+
+
 async def _text_of(name: str) -> str:
     try:
         path, mode = _found(name)
@@ -95,7 +100,7 @@ async def _text_of(name: str) -> str:
         )
     text = decode(content)
     if text.is_damaged or "\0" in text.text:
-        raise UsageError(f"the file {name!r} is no text", hint=f"attach it: `jp query --attach {name} …`")
+        raise UsageError(f"the file {name!r} is no text", hint=phrase("attach it: `", _attaching(name), "`"))
     return text.text
 
 
@@ -122,7 +127,8 @@ async def _read_slowly(name: str, path: Path, mode: int) -> bytes:
     from anyio.to_thread import run_sync
 
     if stat.S_ISDIR(mode):
-        raise UsageError(f"{name!r} is a directory", hint=f"attach what is in it: `jp query --attach {name} …`")
+        hint = phrase("attach what is in it: `", _attaching(name), "`")
+        raise UsageError(f"{name!r} is a directory", hint=hint)
     return await run_sync(_read, path, abandon_on_cancel=True)
 
 
@@ -198,13 +204,13 @@ class DraftKeeper:
         return capped or (not self.is_needed and error is None)
 
     def _kept(self) -> str:
-        return f"what you wrote is kept in {str(self._draft.path)!r}; `{self._command()}` goes on with it"
+        return phrase(f"what you wrote is kept in {str(self._draft.path)!r}; `", self._editing(), "` goes on with it")
 
-    def _command(self) -> str:
-        active = self._context.session.active()
-        if self._home == active:
-            return "jp query --edit"
-        return "jp query --new --edit" if self._home is None else f"jp query --id {self._home} --edit"
+    def _editing(self) -> Ask:
+        if self._home == self._context.session.active():
+            return Ask((UseOption(Option.EDIT),))
+        where = UseOption(Option.NEW) if self._home is None else UseOption(Option.TARGET, str(self._home))
+        return Ask((where, UseOption(Option.EDIT)))
 
     def _directory(self, home: ConversationId | None) -> Path:
         return drafts_directory(self._context.workspace, "" if home is None else home.digits, persistent=True)
@@ -327,23 +333,26 @@ async def read_question(options: Options, arguments: QueryArguments) -> QueryInp
     typed = await typed_text(arguments.words)
     if arguments.attach and (files := files_among(arguments.words)):
         named = repr(files[0]) if len(files) == 1 else f"{files[0]!r} and {len(files) - 1} more"
-        options.notice(f"not attached, but words of the query: {named}; quote a pattern, and repeat --attach for each")
-    piped = await read_piped(source, on_idle=lambda: options.notice("reading standard input … (--no-stdin to skip)"))
+        told = f"not attached, but words of the query: {named}; quote a pattern, and repeat "
+        options.notice(phrase(told, Option.ATTACH, " for each"))
+    reading = phrase("reading standard input … (", Option.NO_STDIN, " to skip)")
+    piped = await read_piped(source, on_idle=lambda: options.notice(reading))
     if piped is not None and piped.is_damaged:
         options.notice("what was piped in is not UTF-8; its invalid bytes were replaced")
     given = QueryInput(typed=typed.text, parts=typed.parts, piped="" if piped is None else piped.text)
     if _wants_editor(arguments, given):
         return msgspec.structs.replace(given, opens_editor=True)
     if given.is_empty and not arguments.replay:
-        raise nothing_asked(more="; `--replay` asks the last request again" if arguments.no_edit else "")
+        raise nothing_asked(
+            more=phrase("; `", Option.REPLAY, "` asks the last request again") if arguments.no_edit else ""
+        )
     return given
 
 
 def nothing_asked(*, more: str = "") -> UsageError:
     """Return the error for a query without text; `more` is another way to give one."""
-    return UsageError(
-        "there is no query", hint=f'type one, as in `jp query "why does this fail?"`, or pipe it in{more}'
-    )
+    example = Ask(words="why does this fail?")
+    return UsageError("there is no query", hint=phrase("type one, as in `", example, "`, or pipe it in", more))
 
 
 def _has_person() -> bool:
@@ -354,7 +363,7 @@ def _wants_editor(arguments: QueryArguments, given: QueryInput) -> bool:
     """Return whether to open an editor: where it is asked for, or a person at a terminal typed nothing at all."""
     if arguments.no_edit:
         return False
-    asked = "--edit" if arguments.edit else "--quote" if arguments.quote else ""
+    asked = Option.EDIT if arguments.edit else Option.QUOTE if arguments.quote else None
     if not asked and (not given.is_empty or arguments.replay or "-" in arguments.words or not _has_person()):
         return False
 
@@ -364,8 +373,8 @@ def _wants_editor(arguments: QueryArguments, given: QueryInput) -> bool:
         return True
     if not asked:
         return False
+    without = phrase(", or add ", Option.NO_EDIT, ", which sends the quote with the words that you type")
     raise UsageError(
-        f"{asked} needs a terminal for the editor",
-        hint="run it at a terminal, in the foreground"
-        + ("" if arguments.edit else ", or add --no-edit, which sends the quote with the words that you type"),
+        phrase(asked, " needs a terminal for the editor"),
+        hint=phrase("run it at a terminal, in the foreground", "" if arguments.edit else without),
     )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from jp.app.options import Options
 from jp.app.query.arguments import QueryArguments, check, flag_layers, read_wanted, with_schema
-from jp.app.query.attachments import AttachmentSchemes, check_size, compose_request, outside_of_root, restoring
+from jp.app.query.attachments import AttachmentSchemes, compose_request, excess_of, outside_of_root, restoring
 from jp.app.query.conversation import (
     ConversationContext,
     NewConversation,
@@ -34,6 +34,7 @@ from jp.app.settings import require_tool, tell_ignored
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry, ChatRequest
 from jp.errors import UsageError
+from jp.remedies import Option, UseOption, phrase
 from jp.turn.loop import TurnOutcome
 from jp.turn.ports import Recorder
 from jp.turn.request import InlineLoader, Loader
@@ -148,8 +149,12 @@ async def _prepared(
     request, checker = with_schema(request, wanted)
     for sentence in sentences:
         options.notice(sentence)
-    if not arguments.yes:
-        check_size(request, limit=config.conversation.max_input_bytes)
+    excess = "" if arguments.yes else excess_of(request, limit=config.conversation.max_input_bytes)
+    if excess and not arguments.dry_run:
+        hint = phrase(Option.YES, " sends it all the same; `conversation.max_input_bytes` is the limit")
+        raise UsageError(excess, hint=hint)
+    if excess:
+        options.notice(phrase(f"{excess}; only `", Option.YES, "` would send it"))
     return PreparedQuery(
         context=context,
         held=held,
@@ -300,7 +305,7 @@ def _order(wiring: Wiring) -> CompactionOrder:
     if detached and not arguments.compact:
         raise UsageError(
             f"{detached[0]!r} is the name of a profile, but would be part of the query",
-            hint=f"write `--compact={detached[0]}`",
+            hint=phrase("write `", UseOption(Option.COMPACT, detached[0]), "`"),
         )
     return order_of(config.conversation.compaction, profile=arguments.compact or None)
 

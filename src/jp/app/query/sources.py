@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from jp.app.query.attachments import AttachmentSchemes, leads_outside
 from jp.attachment.base import AttachmentError, Declaration, Delivery, attributed_uris, scheme_of
 from jp.compaction.fact_lines import StatusLineFormatter, nonce_of
-from jp.compaction.log_contents import AmbiguousHandleError, Leaf, find_content, handles_of, recallable
+from jp.compaction.log_contents import AmbiguousHandleError, HandleIndex, Leaf, find_content, recallable
 from jp.compaction.projection import newest_copy
 from jp.config.model import ConversationConfig
 from jp.context.markers import assign_handles
@@ -26,16 +26,12 @@ if TYPE_CHECKING:
     from jp.attachment.base import ResolveContext
 
 
-class LogAddresses:
+class LogAddresses(HandleIndex):
     """The same names as in stand-ins. See `jp.tool.delivery.Addresses`."""
 
     def nonce(self, entries: Sequence[AnyEntry]) -> str:
         """See the port."""
         return nonce_of(entries)
-
-    def handles(self, entries: Iterable[AnyEntry]) -> Mapping[str, str]:
-        """See the port."""
-        return handles_of(entries)
 
 
 def recalled(wanted: str, stream: Stream) -> FoundContent:

@@ -15,6 +15,7 @@ from jp.conversation.entries import AnyEntry, ChatRequest, ChatResponse, JsonObj
 from jp.conversation.json_text import NoValue, find_json
 from jp.conversation.turns import Attempt, cycles_of, turns_of
 from jp.errors import ExitCode, JpError
+from jp.remedies import Option, Show, UseOption, join, phrase
 from jp.turn.loop import TurnOutcome
 from jp.turn.ports import Recorder
 
@@ -200,8 +201,8 @@ def is_correction(request: ChatRequest) -> bool:
 def where_to_look(options: Options) -> str:
     """Return a hint at the place of an answer that is not printed."""
     if options.persist:
-        return "the whole answer is in the log: `jp conversation print last`"
-    return "--no-persist keeps nothing of the answer: leave it out to have a look"
+        return phrase("the whole answer is in the log: `", Show("answer", "last"), "`")
+    return phrase(Option.NO_PERSIST, " keeps nothing of the answer: leave it out to have a look")
 
 
 def value_of(structured: StructuredTurn, options: Options) -> Any:
@@ -218,11 +219,11 @@ def value_of(structured: StructuredTurn, options: Options) -> Any:
             raise SchemaMismatchError(message, hint=where_to_look(options))
         case UncheckedAnswer(reason=reason, hint=hint):
             message = f"the answer could not be checked against the schema: {reason}"
-            raise SchemaMismatchError(message, hint="; ".join(filter(None, (hint, where_to_look(options)))))
+            raise SchemaMismatchError(message, hint=join("; ", (hint, where_to_look(options))))
         case TruncatedAnswer():
             raise SchemaMismatchError(
                 "the answer was cut off at the longest that the model may give, so it is not whole",
-                hint="allow more with `-p max_tokens=N`, or ask for less",
+                hint=phrase("allow more with `", UseOption(Option.PARAMETER, "max_tokens=N"), "`, or ask for less"),
             )
         case NoAnswer():
             raise NoAnswerError("the answer is empty", hint="ask again, or in other words")

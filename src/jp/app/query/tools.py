@@ -22,6 +22,7 @@ from jp.conversation.entries import AnyEntry
 from jp.errors import UsageError
 from jp.provider.models import find_model
 from jp.provider.registry import ModelId, built_in, kind_of
+from jp.remedies import Option, UseOption, phrase
 from jp.tool.toolbox import automatic_names
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def tool_layers(context: QueryContext, held: QueryConversation | None, flags: Se
     if not switched:
         return []
     tools = {name: {"enable": on} for name, on in switched.items()}
-    return [flag_layer("--tool", {"conversation": {"tools": tools}})]
+    return [flag_layer(phrase(Option.TOOL), {"conversation": {"tools": tools}})]
 
 
 class _Remembered(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +119,10 @@ def _check_words(arguments: QueryArguments, names: Collection[str]) -> None:
         if word in names:
             raise UsageError(
                 f"{word!r} is a tool's name, but would be part of the query",
-                hint=f"write --tool={word} or --no-tool={word}; without '=' they mean all tools",
+                hint=phrase(
+                    *("write ", UseOption(Option.TOOL, word), " or ", UseOption(Option.DISABLED_TOOL, word)),
+                    "; without '=' they mean all tools",
+                ),
             )
 
 

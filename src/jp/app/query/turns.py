@@ -23,6 +23,7 @@ from jp.conversation.thread import Thread
 from jp.errors import JpError
 from jp.provider.base import Part, Provider, WireRequest
 from jp.provider.registry import ModelId, cloud_of, parse_model_id
+from jp.remedies import phrase
 from jp.render.stream import PausableRenderer
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import limits_of, retry_policy_of
@@ -241,7 +242,7 @@ class TitleWriter:
             if title:
                 self._write(title)
         except JpError as error:
-            self._options.log(f"no title: {error.message}")
+            self._options.log(phrase("no title: ", error.message))
         except Exception as error:  # noqa: BLE001  a title is never worth a query
             self._options.log(f"no title: {type(error).__name__}: {error}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from jp.conversation.entries import (
 from jp.errors import ConfigurationError, UsageError
 from jp.provider.base import Provider, WireRequest
 from jp.provider.registry import ModelId, create_provider, misspelled_servers, parse_model_id
+from jp.remedies import Option, SetSettings, UseOption, phrase
 from jp.tool.base import ConfiguredTool, Delivery, Inquirer, Stream, Toolbox, ToolOutput
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.toolbox import AUTOMATIC, nearest
@@ -46,11 +47,15 @@ if TYPE_CHECKING:
 def delivery_of(deduplication: DeduplicationConfig) -> Delivery:
     """Return the delivery of every result: bounded, and marked where it was delivered before."""
 
-    def deliver(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
+    @cache
+    def ordinary() -> Delivery:
         from jp.app.query.sources import LogAddresses
         from jp.tool.delivery import OrdinaryDelivery
 
-        return OrdinaryDelivery(deduplication, LogAddresses())(configured, output, entries)
+        return OrdinaryDelivery(deduplication, LogAddresses())
+
+    def deliver(configured: ConfiguredTool, output: ToolOutput, entries: Sequence[AnyEntry]) -> ToolOutput:
+        return ordinary()(configured, output, entries)
 
     return deliver
 
@@ -215,7 +220,8 @@ def _check_choice(settings: RequestSettings) -> None:
         return
     offered = f"the enabled tools are: {', '.join(map(repr, enabled))}" if enabled else "no tool is enabled"
     message = f"'assistant.tool_choice' is {choice!r}, but {offered}"
-    raise ConfigurationError(message, hint="offer one with --tool=NAME, or let the model choose: --tool-use auto")
+    offer, automatic = UseOption(Option.TOOL, "NAME"), UseOption(Option.TOOL_USE, "auto")
+    raise ConfigurationError(message, hint=phrase("offer one with ", offer, ", or let the model choose: ", automatic))
 
 
 def _model(config: AppConfig) -> ModelId:
@@ -223,7 +229,10 @@ def _model(config: AppConfig) -> ModelId:
     if text is None:
         raise ConfigurationError(
             "no model is set",
-            hint="name one with --model, or for good: `jp config set assistant.model.id=anthropic/claude-sonnet-5-5`",
+            hint=phrase(
+                *("name one with ", Option.MODEL, ", or for good: `"),
+                *(SetSettings(("assistant.model.id=anthropic/claude-sonnet-5-5",)), "`"),
+            ),
         )
     return parse_model_id(text, config.providers.llm)
 
@@ -241,7 +250,8 @@ def _tools(
 
     for name in sorted(arguments.approve):
         if not toolset.is_known(name):
-            raise UsageError(f"--approve names an unknown tool {name!r}", hint=nearest(name, toolset.all_names))
+            message = phrase(Option.APPROVE, f" names an unknown tool {name!r}")
+            raise UsageError(message, hint=nearest(name, toolset.all_names))
     answers = Answers(approved=arguments.approve, approve_all=arguments.approve_all, deny_all=arguments.deny_all)
     toolbox = toolset.toolbox()
     for name, own in config.conversation.tools.items():

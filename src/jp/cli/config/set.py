@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from jp.cli.options import GlobalOptions, require_persistence
+from jp.remedies import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +77,7 @@ def _warn_about_unknown_names(options: GlobalOptions, workspace: AnyWorkspace, v
         return
     problems = [*(_unknown_models(config) if names_a_model else ()), *_unknown_tools(config, workspace, tools)]
     for problem in problems:
-        options.notice(f"{problem.message}: {problem.hint}" if problem.hint else problem.message)
+        options.notice(join(": ", (problem.message, problem.hint)))
 
 
 def _unknown_models(config: AppConfig) -> Iterator[JpError]:

@@ -9,6 +9,7 @@ import msgspec
 import typer
 
 from jp.cli.options import GlobalOptions, require_persistence
+from jp.cli.terminal.wording import worded
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def show(
 
     resolved = _resolved(options, target)
     tell_ignored(options, resolved)
-    text = as_toml(resolved, with_origins=origins)
+    text = as_toml(resolved, with_origins=origins, worded=worded)
     value: dict[str, object] = {
         "config": as_data(resolved.config),
         "ignored": [as_value(item) for item in resolved.ignored],
@@ -338,7 +339,7 @@ def _elements(explanation: Explanation) -> Iterator[str]:
 
 def _origin(statement: Statement) -> str:
     place = "" if statement.place is None else f", line {statement.place.line}"
-    return f"{statement.origin.text}{place}"
+    return f"{worded(statement.origin.text)}{place}"
 
 
 def _text(value: Any) -> str:

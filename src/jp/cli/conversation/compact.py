@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
+from msgspec.structs import replace
 
 from jp.app.compaction.compact import (
     CompactionRequest,
@@ -44,6 +45,7 @@ from jp.cli.command_line.argv import is_number
 from jp.cli.command_line.loading import bound_value, optional_value
 from jp.cli.options import GlobalOptions, require_persistence
 from jp.cli.output import print_result
+from jp.cli.terminal.wording import worded
 from jp.config.model import CompactionConfig
 from jp.conversation.entries import AnyEntry, Compaction
 from jp.conversation.turns import turns_of, undone
@@ -80,7 +82,8 @@ async def run_compact(options: GlobalOptions, arguments: CompactArguments) -> Ex
     """
     _check(arguments)
     if arguments.list_profiles:
-        listed = listed_profiles(read_conversation(options, arguments.targets[0], optional=True).resolved)
+        found = listed_profiles(read_conversation(options, arguments.targets[0], optional=True).resolved)
+        listed = [replace(profile, source=worded(profile.source)) for profile in found]
         print_result(options, text=[profiles_table(listed)], value=profiles_value(listed))
         return ExitCode.OK
     targets = _targets(options, arguments)

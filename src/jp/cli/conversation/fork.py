@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import asdict
 
-from jp.app.targets import TARGET_HELP, split_turn
+from jp.app.targets import TARGET_HELP
+from jp.app.values import split_turn
 from jp.cli.command_line.loading import is_usual_profile, optional_value
 from jp.cli.options import GlobalOptions, require_persistence
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jp.app.conversations import ImportedConversation
-    from jp.app.options import AnyWorkspace
-    from jp.workspace.listing import ConversationInfo
+    from jp.app.management import DeletedConversation, ListedConversation
 
 
 def fork(
@@ -100,49 +102,30 @@ def remove(
         jp conversation rm jp-c17800836875
         jp conversation rm --yes last
     """
-    from jp.app.options import acquire, open_session, open_workspace
-    from jp.app.settings import trust_store
-    from jp.app.targets import choose_all
+    from jp.app.management import delete
     from jp.cli.output import print_result
 
     require_persistence(options, "jp conversation rm")
-    workspace = open_workspace(options)
-    session = open_session(workspace)
-    chosen = choose_all(options, targets, workspace, session)
-    if not yes and not _confirm(chosen):
+    deleted = delete(options, targets) if yes else delete(options, targets, confirm=_confirm)
+    if not deleted:
         options.notice("nothing was deleted")
         return ExitCode.FAILURE
-    lines: list[str] = []
-    for info in chosen:
-        lock = workspace.lock(info)
-        acquire(lock, options)
-        with lock:
-            workspace.remove(info, lock)
-        trust_store(options, workspace, info).forget()
-        lines.append(f"deleted {_named(info)}{_without_drafts(options, workspace, info)}")
-    print_result(options, text="\n".join(lines), value={"deleted": [info.id for info in chosen]})
+    text = "\n".join(f"deleted {_named(item)}{_drafts_text(item.drafts)}" for item in deleted)
+    print_result(options, text=text, value={"deleted": [item.id for item in deleted]})
     return None
 
 
-def _without_drafts(options: GlobalOptions, workspace: AnyWorkspace, info: ConversationInfo) -> str:
-    """Remove what was written for a conversation and never sent; words about it."""
-    from jp.app.drafts import discard_drafts, drafts_directory
-
-    directory = drafts_directory(workspace, info.id.digits, persistent=True, create=False)
-    removed, kept = discard_drafts(directory)
-    for path in kept:
-        options.notice(f"somebody is writing a query to {info.id} right now, which stays in {str(path)!r}")
-    return f" and {removed} {'draft' if removed == 1 else 'drafts'}" if removed else ""
+def _drafts_text(count: int) -> str:
+    return f" and {count} {'draft' if count == 1 else 'drafts'}" if count else ""
 
 
-def _named(info: ConversationInfo) -> str:
-    from jp.app.targets import title_of
+def _named(item: ListedConversation | DeletedConversation) -> str:
     from jp.render.sanitize import escape_line
 
-    return f"{info.id} ({escape_line(title_of(info))})"
+    return f"{item.id} ({escape_line(item.name)})"
 
 
-def _confirm(chosen: list[ConversationInfo]) -> bool:
+def _confirm(chosen: Sequence[ListedConversation]) -> bool:
     from functools import partial
 
     from jp.cli.terminal.approval import run_question

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,31 +10,29 @@ import typer
 from jp.app.targets import TARGET_HELP, label_text
 from jp.app.values import ago
 from jp.cli.options import GlobalOptions, require_persistence
-from jp.conversation.ids import ConversationId
-from jp.workspace.files import seconds_of, timestamp
-from jp.workspace.listing import ConversationInfo
+from jp.workspace.files import seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jp.app.management import ListedConversation
     from jp.render.tables import Table
 
 
-def marks(info: ConversationInfo, *, now: float) -> str:
-    """Whatever sets a conversation apart from others: `local, expires in 5 h, area=lexer`. Pinned ones expire never."""
-    metadata = info.metadata
+def _marks(item: ListedConversation, *, now: float) -> str:
+    """Return what sets a conversation apart: `local, expires in 5 h, area=lexer`. Pinned ones expire never."""
     words = [
         word
         for word, is_so in (
-            ("local", info.local),
-            ("pinned", metadata.pinned_at is not None),
-            ("archived", metadata.archived_at is not None),
+            ("local", item.local),
+            ("pinned", item.pinned_at is not None),
+            ("archived", item.archived_at is not None),
         )
         if is_so
     ]
-    if metadata.expires_at is not None and metadata.pinned_at is None:
-        words.append(expiry_text(metadata.expires_at, now=now))
-    return ", ".join([*words, *(label_text(name, metadata.labels[name]) for name in sorted(metadata.labels))])
+    if item.expires_at is not None and item.pinned_at is None:
+        words.append(expiry_text(item.expires_at, now=now))
+    return ", ".join([*words, *(label_text(name, item.labels[name]) for name in sorted(item.labels))])
 
 
 def expiry_text(expires_at: str, *, now: float) -> str:
@@ -42,28 +41,6 @@ def expiry_text(expires_at: str, *, now: float) -> str:
     if end is None:
         return f"expires at {expires_at}"
     return "expired" if end <= now else f"expires in {ago(end - now)}"
-
-
-def as_value(info: ConversationInfo, active: ConversationId | None) -> dict[str, object]:
-    """Return the fields of a conversation for `--format json`."""
-    metadata = info.metadata
-    parent = metadata.parent
-    return {
-        "id": info.id,
-        "title": metadata.title,
-        "first_words": metadata.first_words,
-        "active": info.id == active,
-        "local": info.local,
-        "last_activity": timestamp(int(info.last_activity * 1000)),
-        "path": str(info.directory),
-        "labels": dict(metadata.labels),
-        "pinned_at": metadata.pinned_at,
-        "archived_at": metadata.archived_at,
-        "expires_at": metadata.expires_at,
-        "parent": None
-        if parent is None
-        else {"conversation": parent.conversation, "from_turn": parent.from_turn, "to_turn": parent.to_turn},
-    }
 
 
 _MOST_DRAWN = 100
@@ -97,54 +74,35 @@ def ls(
         jp conversation ls --label area=parser --pinned
         jp conversation ls --format json
     """
-    from jp.app.options import open_session, open_workspace
-    from jp.app.targets import has_labels, parse_labels
+    from jp.app.management import list_conversations
     from jp.cli.output import is_drawn, print_result
 
-    parse_labels(labels or (), option="--label")
-    workspace = open_workspace(options)
-    active = open_session(workspace).active()
-    everything = sorted(workspace.conversations(), key=lambda info: (info.last_activity, info.id.deciseconds))
-    for info in everything:
-        if info.problem:
-            options.notice(f"{info.id}: {info.problem}")
-    found = [
-        info
-        for info in everything
-        if (info.metadata.archived_at is not None) == archived
-        and not (pinned and info.metadata.pinned_at is None)
-        and has_labels(info.metadata.labels, labels or ())
-    ]
-    most = limit or (_MOST_DRAWN if is_drawn(options) else len(found))
-    shown = found[-most:]
-    if limit is None and len(shown) < len(found):
-        options.notice(f"the {most} most recent of {len(found):,} conversations; `--limit {len(found)}` shows all")
-    text = [_table(shown, active)] if shown else ""
-    value = {"conversations": [as_value(info, active) for info in shown]}
-    print_result(options, text=text, value=value, nothing=_nothing(everything))
+    most = limit or (_MOST_DRAWN if is_drawn(options) else None)
+    found = list_conversations(options, labels=labels or (), pinned=pinned, archived=archived, limit=most)
+    shown = found.conversations
+    if limit is None and len(shown) < found.matching:
+        of = f"{found.matching:,} conversations; `--limit {found.matching}` shows all"
+        options.notice(f"the {most} most recent of {of}")
+    nothing = "there are no such conversations here" if found.total else "there are no conversations here yet"
+    text = [_table(shown)] if shown and options.format != "json" else ""
+    print_result(options, text=text, value={"conversations": shown}, nothing=nothing)
 
 
-def _nothing(everything: Sequence[ConversationInfo]) -> str:
-    return "there are no such conversations here" if everything else "there are no conversations here yet"
-
-
-def _table(found: Sequence[ConversationInfo], active: ConversationId | None) -> Table:
+def _table(found: Sequence[ListedConversation]) -> Table:
     from time import time
 
-    from jp.app.targets import title_of
-    from jp.app.values import ago
     from jp.render.tables import Table
 
     now = time()
     rows = [
         (
-            "*" if info.id == active else "",
-            info.id,
-            ago(now - info.last_activity),
-            marks(info, now=now),
-            title_of(info),
+            "*" if item.active else "",
+            item.id,
+            ago(now - (seconds_of(item.last_activity) or 0)),
+            _marks(item, now=now),
+            item.name,
         )
-        for info in found
+        for item in found
     ]
     return Table(head=("", "id", "used", "", "title"), rows=rows, keys=frozenset({1}))
 
@@ -161,19 +119,16 @@ def path(
         ls "$(jp conversation path)"
         tail -1 "$(jp conversation path last --log)"
     """
-    from jp.app.options import open_session, open_workspace
-    from jp.app.targets import choose
+    from jp.app.management import find_conversation
     from jp.cli.output import print_result
     from jp.workspace.layout import EVENTS, ORIGINAL_EVENTS
 
-    workspace = open_workspace(options)
-    info = choose(options, target, workspace, open_session(workspace))
-    place = info.directory
+    found = find_conversation(options, target)
+    place = Path(found.path)
     if log:
-        originals = info.directory / ORIGINAL_EVENTS
-        is_originals = originals.exists() and not (info.directory / EVENTS).exists()
-        place = originals if is_originals else info.directory / EVENTS
-    print_result(options, text=str(place), value={"id": info.id, "path": str(place)})
+        is_originals = (place / ORIGINAL_EVENTS).exists() and not (place / EVENTS).exists()
+        place = place / (ORIGINAL_EVENTS if is_originals else EVENTS)
+    print_result(options, text=str(place), value={"id": found.id, "path": str(place)})
 
 
 def use(options: GlobalOptions, *, target: Annotated[str | None, typer.Argument(help=TARGET_HELP)] = None) -> None:
@@ -186,25 +141,9 @@ def use(options: GlobalOptions, *, target: Annotated[str | None, typer.Argument(
         jp conversation use last
         jp conversation use '?'
     """
-    from jp.app.options import open_session, open_workspace
-    from jp.app.targets import choose, choose_other, title_of
+    from jp.app.management import activate
     from jp.cli.output import print_result
-    from jp.errors import UsageError
-    from jp.workspace.session import session_key
 
     require_persistence(options, "jp conversation use")
-    workspace = open_workspace(options)
-    session = open_session(workspace)
-    if session_key() is None:
-        raise UsageError(
-            "nothing tells this terminal from others, so no conversation can be active in it",
-            hint="set JP_SESSION to any name, or name the conversation: `jp query --id ID`",
-        )
-    info = choose_other(options, workspace, session) if target is None else choose(options, target, workspace, session)
-    if info.metadata.archived_at is not None:
-        raise UsageError(
-            f"conversation {str(info.id)!r} is archived",
-            hint=f"bring it back with `jp conversation unarchive {info.id}`",
-        )
-    session.activate(info.id)
-    print_result(options, text=f"{info.id}  {title_of(info)}", value={"id": info.id, "title": info.metadata.title})
+    active = activate(options, target)
+    print_result(options, text=f"{active.id}  {active.name}", value={"id": active.id, "title": active.title})

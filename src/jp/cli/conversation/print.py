@@ -3,117 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
+from msgspec.structs import asdict
 
-from jp.app.conversations import ReadConversation
-from jp.app.targets import TARGET_HELP, split_turn
+from jp.app.targets import TARGET_HELP
+from jp.app.values import split_turn
 from jp.cli.options import GlobalOptions
-from jp.cli.output import print_result
-from jp.compaction.fact_lines import StatusLineFormatter
-from jp.errors import JpError, UsageError
-from jp.provider.base import WireRequest
-from jp.provider.registry import ModelId, create_provider
-from jp.turn.bound_reasoning import render_bound
-from jp.turn.request import digests_of, rendering_version
-from jp.turn.sent import SentRequest, sent_requests, thread_of
 
 if TYPE_CHECKING:
+    from jp.app.conversations import ReadConversation
     from jp.context.markers import Page
-    from jp.provider.base import Provider
+    from jp.errors import UsageError
     from jp.render.transcript import Extent
     from jp.tool.context_tools import FoundContent
-
-
-_FORM = "write TURN or TURN.CYCLE, such as --as-sent 3 or --as-sent -1.2"
-
-
-def print_as_sent(options: GlobalOptions, read: ReadConversation, chosen: str) -> None:
-    """Print the body of a request as it was sent; with `--format json` also its address and settings.
-
-    Of a cycle with several attempts, it is the last. Requests contain no credentials.
-
-    Raises:
-        UsageError: `chosen` names no request of the conversation.
-        JpError: the request cannot be rebuilt.
-    """
-    sent = _choose(sent_requests(read.entries), chosen)
-    provider = _provider_of(read, sent)
-    thread = thread_of(sent, read.entries, loader=read.loader, status_formatter=StatusLineFormatter())
-    request = render_bound(provider, thread, read.entries[: sent.entries]).wire
-    is_verified = _is_verified(provider, request, sent)
-    if is_verified is False:
-        options.notice(_difference(provider, sent))
-    print_result(
-        options,
-        text=msgspec.json.encode(request.body).decode(),
-        value={
-            "turn": sent.turn,
-            "cycle": sent.cycle,
-            "attempt": sent.attempt,
-            "model": f"{sent.context.provider}/{sent.context.model}",
-            "verified": is_verified,
-            "request": {"path": request.path, "headers": dict(request.headers), "body": request.body},
-        },
-    )
-
-
-def _choose(sent: Sequence[SentRequest], chosen: str) -> SentRequest:
-    turn_text, dot, cycle_text = chosen.partition(".")
-    try:
-        turn, cycle = int(turn_text), int(cycle_text) if dot else 0
-    except ValueError:
-        raise UsageError(f"--as-sent cannot be {chosen!r}", hint=_FORM) from None
-    if not sent:
-        raise UsageError("the log of this conversation does not say what was sent", hint="ask in it or in a fork of it")
-    turn = turn if turn >= 0 else max(request.turn for request in sent) + 1 + turn
-    of_turn = [request for request in sent if request.turn == turn]
-    if not of_turn:
-        known = sorted({request.turn for request in sent})
-        raise UsageError(f"no request of turn {turn} is known", hint=f"known are those of {_numbers(known)}")
-    cycles = sorted({request.cycle for request in of_turn})
-    if cycle < 0:
-        cycle += cycles[-1] + 1
-    attempts = [request for request in of_turn if request.cycle == cycle]
-    if not attempts:
-        raise UsageError(f"turn {turn} has no cycle {cycle}", hint=f"its cycles are {_numbers(cycles)}")
-    return attempts[-1]
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    if len(numbers) == numbers[-1] - numbers[0] + 1 > 1:
-        return f"{numbers[0]} to {numbers[-1]}"
-    return ", ".join(map(str, numbers))
-
-
-def _provider_of(read: ReadConversation, sent: SentRequest) -> Provider:
-    model = ModelId(sent.context.provider, sent.context.model)
-    root = read.workspace.root
-    try:
-        return create_provider(
-            read.resolved.config, model, environ=os.environ, root=root or read.workspace.user_data, needs_key=False
-        )
-    except JpError as error:
-        error.hint = f"the request went to {str(model)!r}: {error.hint}"
-        raise
-
-
-def _is_verified(provider: Provider, request: WireRequest, sent: SentRequest) -> bool | None:
-    """Return whether the log's hashes confirm that this was sent; None if it has none."""
-    return None if sent.digests is None else digests_of(request.sections, ()) == sent.digests
-
-
-def _difference(provider: Provider, sent: SentRequest) -> str:
-    version = rendering_version(provider.renderer)
-    if version != sent.context.renderer:
-        return (
-            f"this is not what was sent to the byte: it was rendered by version {sent.context.renderer} "
-            f"of the rules for {provider.id!r}, this is version {version}"
-        )
-    return "this is not what was sent to the byte: the log was changed since, or is not whole"
 
 
 _TOOL_LINES = 10
@@ -156,21 +62,20 @@ def print_stream(
         jp conversation print --compacted
         jp conversation print --as-sent -1 | jq .messages
     """
-    from jp.app.conversations import read_conversation
-    from jp.cli.output import write_stdout
+    from jp.app.transcripts import read_turns, request_as_sent
+    from jp.cli.output import print_result, write_stdout
     from jp.cli.terminal.pager import write_paged
 
     target, of_target = split_turn(target)
     turn = turn or of_target
-    read = read_conversation(options, target, lenient=True)
     if as_sent is not None:
         _refuse_both(compacted=compacted)
-
-        print_as_sent(options, read, as_sent)
+        sent = request_as_sent(options, target, as_sent)
+        print_result(options, text=msgspec.json.encode(sent.request.body).decode(), value=asdict(sent))
         return
-    chosen = _chosen(read, turn, last)
+    read = read_turns(options, target, turns=turn, last=last)
     parts = _Parts(full=full, reasoning=not hide_reasoning, tools=not hide_tools, compacted=compacted)
-    pieces = _pieces(options, read, chosen, parts)
+    pieces = _pieces(options, read.conversation, read.turns, parts)
     if os.isatty(1) and options.format != "json":
         write_paged("".join(pieces))
         return
@@ -234,21 +139,6 @@ def _view(options: GlobalOptions, read: ReadConversation, extent: Extent) -> Ite
     if options.format == "text":
         return text_of(parts)
     return pretty_of(parts, look_of_stdout(options, read.resolved.config.style))
-
-
-def _chosen(read: ReadConversation, turn: str | None, last: int | None) -> frozenset[int] | None:
-    """Return the numbers of the turns to print, None for all."""
-    from jp.app.values import parse_turns
-    from jp.conversation.turns import turns_of
-    from jp.errors import UsageError
-
-    if turn is not None and last is not None:
-        raise UsageError("--turn and --last exclude each other", hint="remove one of them")
-    turns = turns_of(read.entries)
-    if turn is not None:
-        found = parse_turns(turn, len(turns), option="--turn")
-        return frozenset(range(found.first, found.last + 1))
-    return None if last is None else frozenset(found.number for found in turns[-last:])
 
 
 def recall(

@@ -12,12 +12,9 @@ from jp.cli.options import GlobalOptions, require_persistence
 from jp.errors import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from jp.app.conversations import OpenConversation
+    from jp.app.management import RevertReport
     from jp.config.model import AppConfig
-    from jp.conversation.entries import AnyEntry, JsonObject
-    from jp.conversation.turns import Undoable
+    from jp.conversation.entries import AnyEntry
     from jp.turn.usage import Spending
     from jp.workspace.listing import ConversationInfo
 
@@ -161,17 +158,10 @@ def undo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
         jp conversation undo
         jp conversation undo last
     """
-    from jp.app.conversations import open_conversation
-    from jp.conversation.entries import Revert
-    from jp.conversation.turns import newest_undoable
+    from jp.app.management import undo as undo_last
 
     require_persistence(options, "jp conversation undo")
-    with open_conversation(options, target) as held:
-        found = newest_undoable(held.log.entries)
-        if found:
-            held.log.append(Revert(entries=tuple(entry.id for entry in found)))
-        _note_reattached(options, held, found)
-        return _print_changes(options, held, found, "undid", "there is nothing to undo")
+    return _print_reverted(options, undo_last(options, target), "undid", "there is nothing to undo")
 
 
 def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".") -> ExitCode:
@@ -182,76 +172,15 @@ def redo(options: GlobalOptions, *, target: Annotated[str, typer.Argument(help=T
     Examples:
         jp conversation redo
     """
-    from jp.app.conversations import open_conversation
-    from jp.conversation.entries import Revert
-    from jp.conversation.turns import named_by, newest_undo
+    from jp.app.management import redo as redo_last
 
     require_persistence(options, "jp conversation redo")
-    with open_conversation(options, target) as held:
-        revert = newest_undo(held.log.entries)
-        found = () if revert is None else named_by(revert, held.log.entries)
-        if revert is not None:
-            held.log.append(Revert(entries=(revert.id,)))
-        return _print_changes(options, held, found, "brought back", "there is nothing to redo")
+    return _print_reverted(options, redo_last(options, target), "brought back", "there is nothing to redo")
 
 
-def _note_reattached(options: GlobalOptions, held: OpenConversation, found: Sequence[Undoable]) -> None:
-    """Name what an undone turn attached and is declared still: the next turn attaches it, unless it is taken out."""
-    from jp.attachment.registry import delivered_declarations
-    from jp.conversation.turns import turns_of, undone
-
-    entries = held.log.entries
-    gone = undone(entries)
-    now = {entry.id for entry in found}
-    turns = turns_of(entries)
-    delivered = delivered_declarations(entry for turn in turns if turn.id in now for entry in turn.entries)
-    standing = delivered_declarations(entry for turn in turns if turn.id not in gone for entry in turn.entries)
-    declared = held.resolved.config.conversation.attachments
-    again = [text for text in declared if text in delivered and text not in standing]
-    if again:
-        first = repr(again[0]) if len(again) == 1 else f"{again[0]!r} and {len(again) - 1} more"
-        options.notice(f"the next query attaches {first} again, unless `jp attachment rm` takes it out")
-
-
-def _print_changes(
-    options: GlobalOptions, held: OpenConversation, found: Sequence[Undoable], verb: str, nothing: str
-) -> ExitCode:
+def _print_reverted(options: GlobalOptions, report: RevertReport, verb: str, nothing: str) -> ExitCode:
     from jp.cli.output import print_result
 
-    said = [_entry_text(entry, held.log.entries) for entry in found]
-    print_result(
-        options,
-        text="\n".join(f"{verb} {text}" for text in said),
-        value={"id": held.info.id, "entries": [{"id": entry.id, "type": _type(entry)} for entry in found]},
-        nothing=nothing,
-    )
-    return ExitCode.OK if found else ExitCode.NOTHING_TO_DO
-
-
-def _type(entry: Undoable) -> str:
-    return str(entry.__struct_config__.tag)
-
-
-def _entry_text(entry: Undoable, entries: Sequence[AnyEntry]) -> str:
-    from jp.app.compaction.compact import turns_text
-    from jp.app.compaction.order import policies_text
-    from jp.config.schema import key_text
-    from jp.conversation.entries import Compaction, ConfigDelta
-    from jp.conversation.turns import turns_of
-
-    match entry:
-        case Compaction():
-            return f"the compaction of {turns_text(entry.from_turn, entry.to_turn)}: {policies_text(entry)}"
-        case ConfigDelta(delta=delta):
-            return f"a change of settings: {', '.join(key_text(path) for path in _leaves(delta)) or 'none'}"
-        case _:
-            number = next((turn.number for turn in turns_of(entries) if turn.id == entry.id), None)
-            return "a turn" if number is None else f"turn {number}"
-
-
-def _leaves(delta: JsonObject, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for name, below in delta.items():
-        if isinstance(below, dict) and below and "strategy" not in below:
-            yield from _leaves(cast("JsonObject", below), (*path, name))
-        else:
-            yield (*path, name)
+    text = "\n".join(f"{verb} {text}" for text in report.texts)
+    print_result(options, text=text, value={"id": report.id, "entries": report.entries}, nothing=nothing)
+    return ExitCode.OK if report.entries else ExitCode.NOTHING_TO_DO

@@ -15,6 +15,7 @@ from jp.config.model import AppConfig
 from jp.errors import AuthenticationError, ExitCode, JpError
 from jp.provider.http import Account
 from jp.provider.registry import built_in, create_account, kind_of, limits_of, vendor_in, vendor_of
+from jp.remedies import phrase
 
 if TYPE_CHECKING:
     from jp.provider.catalogue import CachedCatalogue, CatalogueStore
@@ -188,5 +189,5 @@ async def _fetched(
         try:
             store.write(catalogue)
         except JpError as error:
-            options.notice(f"the models of {provider} are not kept: {error.message}")
+            options.notice(phrase(f"the models of {provider} are not kept: ", error.message))
     return CachedCatalogue(catalogue=catalogue)

@@ -9,6 +9,7 @@ import typer
 
 from jp.cli.options import GlobalOptions
 from jp.errors import ExitCode
+from jp.remedies import phrase
 
 if TYPE_CHECKING:
     from jp.cli.model.catalogues import RefreshResult
@@ -136,7 +137,7 @@ def _note_missing(options: GlobalOptions, asked: RefreshResult) -> None:
     from jp.provider.errors import ProviderError
 
     for name, error in asked.failed.items():
-        options.notice(f"the models of {name} did not come: {error.message}")
+        options.notice(phrase(f"the models of {name} did not come: ", error.message))
     without = [f"{', '.join(asked.keyless)} (no key)"] if asked.keyless else []
     without += [f"{', '.join(asked.absent)} (no server answers)"] if asked.absent else []
     if not asked.kept:

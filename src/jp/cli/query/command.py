@@ -258,7 +258,7 @@ def _forked(target: str | None, fork: str | None) -> tuple[str | None, str | Non
     if fork is None or ":" not in fork:
         return target, fork
 
-    from jp.app.targets import split_turn
+    from jp.app.values import split_turn
     from jp.errors import UsageError
 
     source, turn = split_turn(fork)

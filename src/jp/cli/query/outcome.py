@@ -19,6 +19,7 @@ from jp.conversation.entries import AnyEntry, CycleEnd
 from jp.conversation.turns import prompt_tokens
 from jp.errors import ExitCode, JpError
 from jp.provider.errors import ProviderError
+from jp.remedies import phrase
 from jp.turn.loop import TurnOutcome
 
 _LEAST_TOLD = 2_000
@@ -173,7 +174,7 @@ def _help_with_overflow(report: QueryReport, options: GlobalOptions) -> None:
 
     is_general = error.hint == ProviderError("", kind=error.kind).hint
     found = overflow_hint(report.wiring, report.recorder, report.conversation)
-    error.hint = found if is_general else f"{error.hint}; {found}"
+    error.hint = found if is_general else phrase(error.hint, "; ", found)
 
 
 def _error_of(error: ProviderError | None) -> JpError:

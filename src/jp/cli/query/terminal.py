@@ -18,6 +18,8 @@ from jp.cli.terminal.streams import write_stderr
 from jp.config.entries import ToolStyleConfig
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry
+from jp.conversation.thread import LogCursor
+from jp.conversation.turns import TurnCounter
 from jp.render.stream import Display, open_renderer
 from jp.render.theme import use_color
 from jp.turn.loop import TurnOutcome
@@ -98,12 +100,12 @@ def open_display(
     options: GlobalOptions, display: DisplayOptions, config: AppConfig, *, clock: Clock, entries: Sequence[AnyEntry]
 ) -> TurnDisplay:
     """Return the renderer of a turn. `entries` is the stream, which grows: it has the turn of each delivered copy."""
+    cursor, counter, numbers = LogCursor(), TurnCounter(), dict[str, int | None]()
 
     def turn_of(entry_id: str) -> int | None:
-        from jp.conversation.turns import turns_of
-
-        found = (turn.number for turn in turns_of(entries) if any(entry.id == entry_id for entry in turn.entries))
-        return next(found, None)
+        for entry in cursor.advance(entries)[0]:
+            numbers.setdefault(entry.id, counter.add(entry))
+        return numbers.get(entry_id)
 
     def tool_style(name: str) -> ToolStyleConfig:
         from jp.tool.toolbox import settings_of

@@ -321,10 +321,11 @@ class TerminalApprover:
         try:
             return await edited_text(text, suffix=suffix, config=self._editor)
         except JpError as error:
+            from jp.cli.terminal.wording import worded
             from jp.render.prompts import tell
             from jp.render.sanitize import escape_line
 
-            tell(f"Nothing is changed: {escape_line(error.message)}\n")
+            tell(f"Nothing is changed: {escape_line(worded(error.message))}\n")
             return None
 
 

@@ -71,7 +71,7 @@ def report(error: JpError, *, as_json: bool) -> None:
 
     Secrets are removed; very long texts are cut.
     """
-    message, hint = _shortened(_without_secrets(error.message)), _shortened(_without_secrets(error.hint))
+    message, hint = (_shortened(_without_secrets(_worded(text))) for text in (error.message, error.hint))
     if as_json:
         value = {"kind": _kind(error), "message": message, "hint": hint, "exit_code": int(error.exit_code)}
         write_stderr(json_text({"schema": SCHEMA, "error": value}) + "\n")
@@ -172,6 +172,14 @@ def _reader_has_left() -> bool:
 def _kind(error: JpError) -> str:
     kind = getattr(error, "kind", None)
     return kind if isinstance(kind, str) else error.exit_code.name.lower()
+
+
+def _worded(text: str) -> str:
+    if type(text) is str:
+        return text
+    from jp.cli.terminal.wording import worded
+
+    return worded(text)
 
 
 def _shortened(text: str) -> str:

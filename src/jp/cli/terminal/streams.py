@@ -130,18 +130,20 @@ def _readable(value: Any) -> Any:
             return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         case dict():
             return {_readable(name): _readable(below) for name, below in cast("dict[str, Any]", value).items()}
-        case list():
+        case list() | tuple():
             return [_readable(item) for item in cast("list[Any]", value)]
         case _:
             return value
 
 
 def _plain(value: object) -> str:
-    """Return a subtype of text, such as an id, as plain text.
+    """Return a subtype of text, such as an id or a text with remedies, as plain text.
 
     Raises:
         TypeError: it is something else.
     """
     if not isinstance(value, str):
         raise TypeError(f"{type(value).__name__} has no form in JSON")
-    return str(value)
+    from jp.cli.terminal.wording import worded
+
+    return str(worded(value))

@@ -9,6 +9,7 @@ import typer
 from msgspec.structs import replace
 
 from jp.cli.options import GlobalOptions
+from jp.cli.terminal.wording import worded
 from jp.compaction.fact_lines import SHIPPED
 from jp.config.entries import ToolConfig
 from jp.config.schema import key_text
@@ -105,7 +106,7 @@ def facts_of(name: str, toolset: Toolset, root: Path) -> ToolFacts:
         limits = _limits(tool, settings, root)
         return ToolFacts(name=name, source=source, settings=settings, tool=tool, limits=limits)
     except ConfigurationError as error:
-        return ToolFacts(name=name, source=source, settings=settings, tool=None, problem=error.message)
+        return ToolFacts(name=name, source=source, settings=settings, tool=None, problem=worded(error.message))
 
 
 def _limits(tool: Tool, settings: ToolConfig, root: Path) -> Limits | None:
@@ -160,8 +161,8 @@ def hint_origin(name: str, resolved: Resolved) -> str:
 def _origin(resolved: Resolved, name: str, setting: str) -> str:
     """Return the layers that have set a setting, or a part of it."""
     key = key_text(("conversation", "tools", name, setting))
-    below = [origin.text for known, origin in resolved.origins.items() if f"{known}.".startswith(f"{key}.")]
-    whole = resolved.origin(("conversation", "tools", name, setting)).text
+    below = [worded(origin.text) for known, origin in resolved.origins.items() if f"{known}.".startswith(f"{key}.")]
+    whole = worded(resolved.origin(("conversation", "tools", name, setting)).text)
     return ", ".join(dict.fromkeys(below)) or whole
 
 

@@ -297,8 +297,7 @@ def build_messages(
         ProviderError: a new attachment is of a type that the API does not take, of kind `unsupported`.
     """
     growing = IncrementalMessages() if growing is None else growing
-    newest = newest_request(thread.events)
-    return growing.build(thread, lambda: Builder(provider, thread.model, newest)).finish()
+    return growing.build(thread, lambda: Builder(provider, thread.model, newest_request(thread.events))).finish()
 
 
 def settle_trailing_answer(messages: list[Message]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from jp.provider.anthropic.request import RenderCache
     from jp.provider.listing import Fields, ListedModel, Page
+    from jp.provider.transcript import CachePool
     from jp.provider.vendor import Cloud, ListingServer
 
 
@@ -34,14 +35,15 @@ class AnthropicAdapter:
         self.id = provider
         self._betas = tuple(betas)
         self._chains = chains
-        self._growth: RenderCache | None = None
+        self._caches: CachePool[RenderCache] | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
         from jp.provider.anthropic.request import RenderCache, render
+        from jp.provider.transcript import CachePool
 
-        self._growth = self._growth or RenderCache()
-        return render(thread, betas=self._betas, provider=self.id, growth=self._growth)
+        self._caches = self._caches or CachePool(RenderCache)
+        return render(thread, betas=self._betas, provider=self.id, growth=self._caches.take(thread))
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Return the origins of the reasoning that `error` is about."""

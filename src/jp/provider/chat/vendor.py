@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jp.config.model import LlmConfig
 from jp.provider.errors import ErrorKind
 from jp.provider.vendor import ModelList, Vendor
+from jp.remedies import Ask, Option, UseOption, phrase
 
 if TYPE_CHECKING:
     from jp.provider.chat.request import ChatAdapter
@@ -21,8 +22,10 @@ def _adapter(settings: LlmConfig, provider: str) -> ChatAdapter:
 
 def _hints(provider: str, _model: str) -> Mapping[ErrorKind, str]:
     return {
-        "invalid_request": f"`providers.llm.{provider}` has settings for features that a server lacks, such as "
-        "`structured`; `jp query --dry-run --format json …` shows what is sent"
+        "invalid_request": phrase(
+            f"`providers.llm.{provider}` has settings for features that a server lacks, such as `structured`; `",
+            *(Ask((UseOption(Option.DRY_RUN), UseOption(Option.FORMAT, "json")), is_open=True), "` shows what is sent"),
+        )
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from copy import copy
 from typing import Any, assert_never, cast
 
 import msgspec
@@ -18,6 +19,7 @@ from jp.conversation.thread import (
     AssistantData,
     AssistantReasoning,
     AssistantText,
+    IncrementalMap,
     Parameters,
     Thread,
     ToolDefinition,
@@ -31,6 +33,7 @@ from jp.provider.models import is_made_by, model_for
 from jp.provider.parameters import cache_not_sent, call_request, effort_of, is_off, merged, nearest_level, sampling_of
 from jp.provider.schemas import in_words
 from jp.provider.transcript import (
+    IncrementalMessages,
     Media,
     TextPart,
     WireCall,
@@ -38,7 +41,6 @@ from jp.provider.transcript import (
     WireResult,
     arguments_of,
     attachment,
-    in_wire_order,
     newest_request,
     not_shown,
     not_taken,
@@ -46,6 +48,7 @@ from jp.provider.transcript import (
     result,
     shown_of,
 )
+from jp.remedies import Ask, Option, UseOption, phrase
 
 _REPEATED = re.compile(r"(.)\1{3,}", re.DOTALL)
 """Runs of characters that a tokenizer may have one token for, whatever their length."""
@@ -95,9 +98,10 @@ def window_of(body: JsonObject) -> int | None:
 
 def hint(body: JsonObject, provider: str) -> str:
     """Return the hint on how to fit more of a conversation."""
-    return (
+    return phrase(
         f"set `providers.llm.{provider}.context_window` higher than {window_of(body)}, as far as the model and the "
-        "memory go, or send less: fewer attachments, or a new conversation with `jp query --new`"
+        "memory go, or send less: fewer attachments, or a new conversation with `",
+        *(Ask((UseOption(Option.NEW),)), "`"),
     )
 
 
@@ -152,12 +156,20 @@ def _texts(body: JsonObject) -> Iterator[str]:
     """Yield the texts that every template includes: no earlier reasoning, and of tools only descriptions."""
     messages: list[JsonObject] = body["messages"]
     for message in messages:
-        yield message["content"]
-        for call in message.get("tool_calls", ()):
-            yield from _leaves(call)
+        yield from _texts_in(message)
     tools: list[JsonObject] = body.get("tools", [])
     for tool in tools:
         yield tool["function"]["description"]
+
+
+def _texts_in(message: JsonObject) -> Iterator[str]:
+    yield message["content"]
+    for call in message.get("tool_calls", ()):
+        yield from _leaves(call)
+
+
+def _characters_in(message: JsonObject) -> int:
+    return sum(map(len, _texts_in(message)))
 
 
 def _leaves(value: object) -> Iterator[str]:
@@ -218,13 +230,15 @@ _SHOWN_WITH = "What the tools returned as images:"
 
 
 class Messages(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages of a request. `asked` is the one that holds what the user asked last."""
+    """The messages of a request. `asked` is the position of the one that holds what the user asked last."""
 
     messages: list[JsonObject]
-    asked: JsonObject | None
+    asked: int | None
 
 
 class _Builder:
+    """Adds events to messages. Only the last message ever changes."""
+
     def __init__(self, thread: Thread, model: Model, provider: str) -> None:
         self._model = thread.model
         self._provider = provider
@@ -233,7 +247,17 @@ class _Builder:
         self._messages: list[JsonObject] = []
         self._request: tuple[str, int] | None = None
         self._pictures: list[str] = []
-        self._asked: JsonObject | None = None
+        self._asked: int | None = None
+
+    def fork(self) -> _Builder:
+        """Return a builder that goes on from here; what is added to it is not added here."""
+        found: _Builder = copy(self)
+        found._messages, found._pictures = list(self._messages), list(self._pictures)
+        if self._messages:
+            last = self._messages[-1]
+            lists = {name: list(last[name]) for name in ("images", "tool_calls") if name in last}
+            found._messages[-1] = {**last, **lists}
+        return found
 
     def add(self, event: WireEvent) -> None:
         if not isinstance(event, WireResult):
@@ -292,7 +316,7 @@ class _Builder:
         else:
             message["content"] = joined(message["content"], piece.text)
         if request == self._newest:
-            self._asked = message
+            self._asked = len(self._messages) - 1
 
     def _answer(self) -> JsonObject:
         """Return the answer that is being built."""
@@ -335,16 +359,18 @@ def joined(text: str, more: str) -> str:
     return f"{text}\n\n{more}" if text else more
 
 
-def build_messages(thread: Thread, model: Model, *, provider: str) -> Messages:
+def build_messages(
+    thread: Thread, model: Model, *, provider: str, growing: IncrementalMessages[_Builder] | None = None
+) -> Messages:
     """Return the messages of `thread`, without the system prompt. Each call is answered at once.
+
+    `growing` knows those of a thread that this one goes on with.
 
     Raises:
         ProviderError: a new attachment has a type that the model does not accept (kind `unsupported`).
     """
-    builder = _Builder(thread, model, provider)
-    for event in in_wire_order(thread.events):
-        builder.add(event)
-    return builder.finish()
+    growing = IncrementalMessages() if growing is None else growing
+    return growing.build(thread, lambda: _Builder(thread, model, provider)).finish()
 
 
 PROVIDER = "ollama"
@@ -417,12 +443,22 @@ def _window(parameters: Parameters, server: Server, model: str) -> tuple[int | N
         ), other
     if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
         message = f"{wanted!r} is no context window"
-        raise ConfigurationError(message, hint=f"it is a number of tokens: `--param other.{_WINDOW}:=32768`")
+        parameter = UseOption(Option.PARAMETER, f"other.{_WINDOW}:=32768")
+        raise ConfigurationError(message, hint=phrase("it is a number of tokens: `", parameter, "`"))
     return wanted, other
 
 
-def render(thread: Thread, server: Server) -> WireRequest:
-    """Return the request for `thread`. The same thread gives the same bytes.
+class RenderCache:
+    """State of the previous request, for a thread that grows."""
+
+    def __init__(self) -> None:
+        self.messages = IncrementalMessages[_Builder]()
+        self.sections = IncrementalMap[JsonObject, SentMessage](_sent)
+        self.characters = IncrementalMap[JsonObject, int](_characters_in)
+
+
+def render(thread: Thread, server: Server, growth: RenderCache | None = None) -> WireRequest:
+    """Return the request for `thread`. The same thread gives the same bytes, with any `growth`.
 
     Raises:
         ConfigurationError: a parameter cannot be set.
@@ -431,21 +467,24 @@ def render(thread: Thread, server: Server) -> WireRequest:
     """
     model = model_for(PROVIDER, thread)
     parameters = thread.parameters
-    conversation = build_messages(thread, model, provider=server.provider)
-    if not conversation.messages:
+    growth = RenderCache() if growth is None else growth
+    conversation = build_messages(thread, model, provider=server.provider, growing=growth.messages)
+    messages = conversation.messages
+    if not messages:
         raise ProviderError("there is no message to send", kind="invalid_request")
     tools = () if parameters.tool_choice == "none" else thread.tools
     if tools and parameters.tool_choice != "auto" and conversation.asked is not None:
         # The API has no choice of tool. The words follow the request, which keeps its place when it is sent again.
         words = call_request(parameters.tool_choice, [tool.name for tool in tools])
-        conversation.asked["content"] = joined(conversation.asked["content"], words)
+        asked = messages[conversation.asked]
+        messages[conversation.asked] = {**asked, "content": joined(asked["content"], words)}
     window, other = _window(parameters, server, thread.model)
     think = think_of(parameters, model)
     system = [part for part in thread.system if part.strip()]
     prompt: list[JsonObject] = [{"role": "system", "content": "\n\n".join(system)}] if system else []
     body: JsonObject = {
         "model": thread.model,
-        "messages": [*prompt, *conversation.messages],
+        "messages": [*prompt, *messages],
         "stream": True,
         "think": think,
         # Instead of forgetting the beginning without a word, the server is to refuse what does not fit.
@@ -461,6 +500,8 @@ def render(thread: Thread, server: Server) -> WireRequest:
     if server.keep_alive is not None:
         body["keep_alive"] = server.keep_alive
     body = merged(body, other, protected=_PROTECTED)
+    beside = sum(map(len, _texts({**body, "messages": prompt})))
+    characters = beside + sum(growth.characters.map(messages))
     kept = cache_not_sent(parameters.cache, "the server keeps what it wants")
     return WireRequest(
         path=_PATH,
@@ -469,11 +510,11 @@ def render(thread: Thread, server: Server) -> WireRequest:
         sections=Sections(
             tools=tuple(map(_canonical, body.get("tools", ()))),
             system=tuple(map(_canonical, prompt)),
-            messages=tuple(map(_sent, conversation.messages)),
+            messages=tuple(growth.sections.map(messages)),
         ),
         framing="ndjson",
         left_out=(*unmet(parameters, model, think), *kept),
-        unfit=unfit(body, server.provider),
+        unfit=unfit(body, server.provider) if characters > (window_of(body) or characters) else None,
     )
 
 

@@ -13,6 +13,7 @@ from jp.provider.vendor import LocalServer, ModelList, Vendor
 
 if TYPE_CHECKING:
     from jp.provider.listing import Fields, ListedModel, Page
+    from jp.provider.ollama.request import RenderCache
     from jp.provider.vendor import ListingServer
 
 _CLOUD = "https://ollama.com"
@@ -44,12 +45,14 @@ class OllamaAdapter:
         self._server = Server(
             provider=provider, context_window=context_window, keep_alive=keep_alive, is_hosted=is_hosted
         )
+        self._growth: RenderCache | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
-        from jp.provider.ollama.request import render
+        from jp.provider.ollama.request import RenderCache, render
 
-        return render(thread, self._server)
+        self._growth = self._growth or RenderCache()
+        return render(thread, self._server, self._growth)
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Return nothing: reasoning is sent back as text, which no server rejects."""

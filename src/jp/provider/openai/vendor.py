@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from jp.provider.listing import Fields, ListedModel, Page
     from jp.provider.openai.request import RenderCache, Summary
+    from jp.provider.transcript import CachePool
     from jp.provider.vendor import Cloud, ListingServer
 
 
@@ -30,14 +31,17 @@ class OpenaiAdapter:
         self.id = provider
         self._store = store
         self._summary: Summary = summary
-        self._growth: RenderCache | None = None
+        self._caches: CachePool[RenderCache] | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the request for `thread`."""
         from jp.provider.openai.request import RenderCache, render
+        from jp.provider.transcript import CachePool
 
-        self._growth = self._growth or RenderCache()
-        return render(thread, provider=self.id, summary=self._summary, store=self._store, growth=self._growth)
+        self._caches = self._caches or CachePool(RenderCache)
+        return render(
+            thread, provider=self.id, summary=self._summary, store=self._store, growth=self._caches.take(thread)
+        )
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Return the origins of the reasoning that `error` is about."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from copy import copy
+from operator import is_
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import asdict, replace
 
 from jp.context.estimate import estimate_tokens
-from jp.conversation.entries import Usage
+from jp.conversation.entries import JsonObject, Usage
 from jp.conversation.thread import Thread
 from jp.errors import ConfigurationError
 from jp.file_access import read_beginning
@@ -32,15 +34,15 @@ from jp.provider.script.scenario import (
     Body,
     Call,
     Failure,
+    IncrementalBody,
     Message,
-    ModelCall,
     Reply,
     Result,
     Scenario,
     Source,
     Text,
     When,
-    body_of,
+    count_tokens,
     read_scenario,
     sections_of,
 )
@@ -85,19 +87,6 @@ class Cue(msgspec.Struct, frozen=True, kw_only=True):
     anchor: str = ""
 
 
-def exchanges_of(messages: Iterable[Message]) -> list[Exchange]:
-    """Return the conversation as prompts and answers, without summaries and other messages of jp."""
-    exchanges = [Exchange(prompt=Prompt())]
-    for end, message in enumerate(messages, start=1):
-        if message.role == "assistant":
-            exchanges[-1] = _answered(exchanges[-1], message)
-            continue
-        if exchanges[-1].answered and _prompts(message):
-            exchanges.append(Exchange(prompt=replace(exchanges[-1].prompt, results=())))
-        exchanges[-1] = replace(exchanges[-1], prompt=_prompted(exchanges[-1].prompt, message, end))
-    return exchanges
-
-
 def _anchor(body: Body) -> str:
     """Return what the request to go on with a message asks to begin with; nothing where it is no such request."""
     for item in body.messages[-1].content if body.messages else ():
@@ -125,43 +114,95 @@ def _prompted(prompt: Prompt, message: Message, end: int) -> Prompt:
         return prompt
     if message.turn != prompt.turn:
         prompt = Prompt(turn=message.turn)
+    user, sources, results = prompt.user, list(prompt.sources), list(prompt.results)
     for item in message.content:
         match item:
             case Text(synthetic=False):
-                prompt = replace(prompt, user=item.text, results=())
+                user = item.text
+                results.clear()
             case Source():
-                prompt = replace(prompt, sources=(*prompt.sources, item))
+                sources.append(item)
             case Result():
-                prompt = replace(prompt, results=(*prompt.results, item))
+                results.append(item)
             case _:
                 pass
-    return replace(prompt, end=end)
+    return replace(prompt, user=user, sources=tuple(sources), results=tuple(results), end=end)
 
 
 class Casting:
-    """Hands out the replies of a scenario along one conversation."""
+    """Hands out the replies of a scenario along one conversation, which may grow.
+
+    Messages are read as prompts and answers, without summaries and other messages of jp.
+    """
 
     def __init__(self, scenario: Scenario, body: Body) -> None:
         self._scenario = scenario
-        self._body = body
-        *self._earlier, self._current = exchanges_of(body.messages)
-        self._used = [0] * len(scenario.reply)
+        self._read: Sequence[Message] = ()
+        self._earlier = _Casting(scenario, body)
+        self.go_on(body)
+
+    def go_on(self, body: Body) -> None:
+        """Take the next request; messages before its last one are not read again if they are the same objects."""
+        final = body.messages[:-1]
+        if len(self._read) > len(final) or not all(map(is_, self._read, final)):
+            self._read, self._earlier = (), _Casting(self._scenario, body)
+        self._earlier.body = body
+        for end, message in enumerate(final[len(self._read) :], start=len(self._read) + 1):
+            self._earlier.read(message, end)
+        self._read = final
+        self._now = self._earlier.fork()
+        for message in body.messages[-1:]:
+            self._now.read(message, len(body.messages))
 
     def cue(self) -> Cue | None:
         """Return the reply to the request; None if none matches."""
-        self._used = [0] * len(self._scenario.reply)
-        for place, exchange in enumerate(self._earlier):
-            self._replay(exchange, place, answers=max(1, len(exchange.texts)))
-        current = self._current
-        open_reply = self._replay(current, len(self._earlier), answers=len(current.texts))
-        cue = self._next(current, len(self._earlier), "".join(current.texts), open_reply)
-        return None if cue is None else replace(cue, anchor=_anchor(self._body))
+        return self._now.fork().cue()
 
     def explain(self) -> tuple[str, str]:
         """Return why no reply matches: the request, and the conditions of the replies."""
-        wants = (wanted(reply, used) for reply, used in zip(self._scenario.reply, self._used, strict=True))
+        now = self._now.fork()
+        now.cue()
+        return now.explain()
+
+
+class _Casting:
+    """The replies that were used up to an exchange, which is still open."""
+
+    def __init__(self, scenario: Scenario, body: Body) -> None:
+        self.body = body
+        self._scenario = scenario
+        self._place = 0
+        self._current = Exchange(prompt=Prompt())
+        self.used = [0] * len(scenario.reply)
+
+    def fork(self) -> _Casting:
+        """Return the same; what the fork reads is not read here."""
+        found = copy(self)
+        found.used = list(self.used)
+        return found
+
+    def read(self, message: Message, end: int) -> None:
+        """Read the next message, up to which there are `end` messages."""
+        if message.role == "assistant":
+            self._current = _answered(self._current, message)
+            return
+        if self._current.answered and _prompts(message):
+            self._replay(self._current, self._place, answers=max(1, len(self._current.texts)))
+            self._place += 1
+            self._current = Exchange(prompt=replace(self._current.prompt, results=()))
+        self._current = replace(self._current, prompt=_prompted(self._current.prompt, message, end))
+
+    def cue(self) -> Cue | None:
+        current = self._current
+        open_reply = self._replay(current, self._place, answers=len(current.texts))
+        cue = self._next(current, self._place, "".join(current.texts), open_reply)
+        return None if cue is None else replace(cue, anchor=_anchor(self.body))
+
+    def explain(self) -> tuple[str, str]:
+        """Return why no reply matches: the request, and the conditions of the replies."""
+        wants = (wanted(reply, used) for reply, used in zip(self._scenario.reply, self.used, strict=True))
         listed = "; ".join(f"reply[{index}] {text}" for index, text in enumerate(wants))
-        is_demanded = demands_call(self._body)
+        is_demanded = demands_call(self.body)
         way_out = "; one with `begun = true` answers the demand" if is_demanded and self._current.texts else ""
         question = asked(self._current, is_demanded=is_demanded)
         return f"in turn {self._current.prompt.turn} {question}", f"the replies want: {listed}{way_out}"
@@ -171,13 +212,13 @@ class Casting:
         for count in range(answers):
             cue = self._next(exchange, place, "".join(exchange.texts[:count]), open_reply)
             if cue is not None and cue.index != open_reply:
-                self._used[cue.index] += 1
+                self.used[cue.index] += 1
                 open_reply = open_reply if cue.reply.when.begun else cue.index
         return open_reply
 
     def _next(self, exchange: Exchange, place: int, begun: str, open_reply: int | None) -> Cue | None:
         for index, reply in enumerate(self._scenario.reply):
-            used_up = reply.times is not None and self._used[index] >= reply.times and index != open_reply
+            used_up = reply.times is not None and self.used[index] >= reply.times and index != open_reply
             if used_up or not _fits(reply.when, exchange.prompt):
                 continue
             cue = Cue(index=index, reply=reply, place=place, prompt=exchange.prompt, begun=begun)
@@ -190,7 +231,7 @@ class Casting:
         reply = cue.reply
         if reply.when.begun or not cue.begun:
             return reply.when.begun == bool(cue.begun)
-        text = filled(reply.text or "", cue.prompt, self._body)
+        text = filled(reply.text or "", cue.prompt, self.body)
         has_more = len(text) > len(cue.begun) or bool(reply.calls) or reply.error is not None
         return text.startswith(cue.begun) and has_more
 
@@ -257,16 +298,15 @@ def _handle(prompt: Prompt) -> str:
 
 def _attached_last(body: Body, messages: int) -> str:
     """Return the URI of the newest attachment of any turn."""
-    items = (item for message in body.messages[:messages] for item in message.content)
-    uris = [item.uri for item in items if isinstance(item, Source)]
-    return uris[-1] if uris else ""
+    items = (item for message in reversed(body.messages[:messages]) for item in reversed(message.content))
+    return next((item.uri for item in items if isinstance(item, Source)), "")
 
 
 def input_tokens(body: Body, messages: int) -> int:
     """About how many tokens a request is that ends with the given number of messages."""
-    sections = sections_of(replace(body, messages=body.messages[:messages]))
-    texts = (*sections.tools, *sections.system, *(part for message in sections.messages for part in message))
-    return sum(estimate_tokens(text.decode()) for text in texts)
+    sections = sections_of(replace(body, messages=()))
+    tokens = [message.tokens for message in body.messages[:messages]]
+    return count_tokens((*sections.tools, *sections.system)) + sum(tokens)
 
 
 def demands_call(body: Body) -> bool:
@@ -330,7 +370,8 @@ def response_to(body: Body, cue: Cue, *, failing: bool) -> Iterator[Part]:
 
 
 def _calls(body: Body, reply: Reply, calls: list[str]) -> Iterator[Part]:
-    made = sum(isinstance(item, ModelCall) for message in body.messages for item in message.content)
+    calls_before = [message.calls for message in body.messages]
+    made = sum(calls_before)
     for number, (call, arguments) in enumerate(zip(reply.calls, calls, strict=True), start=1):
         index = number + 1
         yield ToolCallStart(index, f"call-{made + number}", call.name)
@@ -427,11 +468,16 @@ class ScriptProvider:
         self._scenario = scenario
         self._source = source
         self._failures: dict[tuple[int, int], int] = {}
+        self._growing = IncrementalBody()
+        self._rendered: tuple[JsonObject, Body] | None = None
+        self._casting: Casting | None = None
 
     def render(self, thread: Thread) -> WireRequest:
         """Return the thread as neutral JSON."""
-        body = body_of(thread)
-        return WireRequest(path="", model=thread.model, body=msgspec.to_builtins(body), sections=sections_of(body))
+        body = self._growing.build(thread)
+        wire = body.wire()
+        self._rendered = wire, body
+        return WireRequest(path="", model=thread.model, body=wire, sections=sections_of(body))
 
     def locate_rejected(self, thread: Thread, error: ProviderError) -> tuple[str, ...]:
         """Return nothing: a scenario's reasoning has no opaque data that could be rejected."""
@@ -441,7 +487,9 @@ class ScriptProvider:
         """Play the reply that fits."""
         from anyio import sleep
 
-        body = msgspec.convert(request.body, Body)
+        known = self._rendered
+        is_known = known is not None and known[0] is request.body
+        body = known[1] if known is not None and is_known else msgspec.convert(request.body, Body)
         cue = self._cue(body)
         failure = self._failure(cue)
         await sleep(cue.reply.wait_ms / 1000)
@@ -453,7 +501,8 @@ class ScriptProvider:
             raise _error(failure, cue)
 
     def _cue(self, body: Body) -> Cue:
-        casting = Casting(self._scenario, body)
+        casting = self._casting = self._casting or Casting(self._scenario, body)
+        casting.go_on(body)
         cue = casting.cue()
         if cue is not None:
             return cue

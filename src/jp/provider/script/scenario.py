@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Annotated, Literal, assert_never, get_args
 
 import msgspec
+from msgspec.structs import replace
 
+from jp.context.estimate import estimate_tokens
 from jp.conversation.entries import JsonObject
 from jp.conversation.resource import (
     AudioBlock,
@@ -35,6 +40,7 @@ from jp.conversation.thread import (
     UserResource,
     UserText,
     ViewEvent,
+    count_unchanged,
     set_parameters,
 )
 from jp.errors import ConfigurationError
@@ -289,12 +295,32 @@ class Result(Item, frozen=True, kw_only=True, omit_defaults=True, tag="tool_resu
 AnyItem = Text | Reasoning | Data | Source | Media | ModelCall | Result
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of one side in one turn, up to the other side's next."""
+class Message(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """The content of one side in one turn, up to the other side's next. What follows from it is kept with it."""
 
     role: Role
     turn: int
     content: tuple[AnyItem, ...]
+
+    @cached_property
+    def wire(self) -> JsonObject:
+        """It as a part of the request."""
+        return msgspec.to_builtins(self)
+
+    @cached_property
+    def sent(self) -> SentMessage:
+        """It as a prompt cache compares it."""
+        return SentMessage((_canonical([self.role, self.turn]), *map(_canonical, self.content)))
+
+    @cached_property
+    def tokens(self) -> int:
+        """About how many tokens it has."""
+        return count_tokens(self.sent)
+
+    @cached_property
+    def calls(self) -> int:
+        """The number of calls in it."""
+        return sum(isinstance(item, ModelCall) for item in self.content)
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
@@ -307,6 +333,12 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
     parameters: JsonObject
     schema: JsonObject | None = None
 
+    def wire(self) -> JsonObject:
+        """Return the request in plain JSON."""
+        return msgspec.to_builtins(replace(self, messages=())) | {
+            "messages": [message.wire for message in self.messages]
+        }
+
 
 def body_of(thread: Thread) -> Body:
     """Return the request for `thread`.
@@ -314,18 +346,41 @@ def body_of(thread: Thread) -> Body:
     Raises:
         ProviderError: content of the thread was not loaded.
     """
-    messages = [
-        Message(role=role, turn=turn, content=tuple(map(_item, events)))
-        for (role, turn), events in groupby(thread.events, key=_place)
-    ]
-    return Body(
-        model=thread.model,
-        system=thread.system,
-        tools=thread.tools,
-        messages=tuple(messages),
-        parameters=set_parameters(thread.parameters),
-        schema=thread.schema,
-    )
+    return IncrementalBody().build(thread)
+
+
+class IncrementalBody:
+    """Builds the requests of a thread that grows: messages that have not changed stay the same objects."""
+
+    def __init__(self) -> None:
+        self._events: Sequence[ViewEvent] = ()
+        self._messages: list[Message] = []
+        self._ends: list[int] = []  # positions behind the events of each message
+
+    def build(self, thread: Thread) -> Body:
+        """Return what `body_of` returns.
+
+        Raises:
+            ProviderError: content of the thread was not loaded.
+        """
+        events = thread.events
+        # A message can grow by what follows it.
+        kept = bisect_left(self._ends, count_unchanged(self._events, events))
+        messages, ends = self._messages[:kept], self._ends[:kept]
+        for (role, turn), group in groupby(events[ends[-1] if ends else 0 :], key=_place):
+            message = Message(role=role, turn=turn, content=tuple(map(_item, group)))
+            before = self._messages[len(messages)] if len(messages) < len(self._messages) else message
+            messages.append(before if before == message else message)
+            ends.append((ends[-1] if ends else 0) + len(message.content))
+        self._events, self._messages, self._ends = events, messages, ends
+        return Body(
+            model=thread.model,
+            system=thread.system,
+            tools=thread.tools,
+            messages=tuple(messages),
+            parameters=set_parameters(thread.parameters),
+            schema=thread.schema,
+        )
 
 
 def sections_of(body: Body) -> Sections:
@@ -333,11 +388,13 @@ def sections_of(body: Body) -> Sections:
     return Sections(
         tools=tuple(_canonical(tool) for tool in body.tools),
         system=tuple(_canonical(part) for part in body.system),
-        messages=tuple(
-            SentMessage((_canonical([message.role, message.turn]), *(_canonical(item) for item in message.content)))
-            for message in body.messages
-        ),
+        messages=tuple([message.sent for message in body.messages]),
     )
+
+
+def count_tokens(texts: Iterable[bytes]) -> int:
+    """Return about how many tokens `texts` have."""
+    return sum(estimate_tokens(text.decode()) for text in texts)
 
 
 def _canonical(value: object) -> bytes:

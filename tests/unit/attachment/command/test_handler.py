@@ -13,6 +13,7 @@ import pytest
 from jp.attachment.base import AttachmentError, Resolution, ResolveContext
 from jp.attachment.command import AT_ONCE, CommandHandler, CommandLine
 from jp.attachment.registry import AttachmentRegistry
+from jp.cli.terminal.wording import worded
 from jp.conversation.resource import Resource
 from jp.process import guardian
 from jp.process.guardian import CapturedOutput, OutputLimits, ProcessLimits, ProcessResult, Program
@@ -235,7 +236,7 @@ def test_a_command_that_does_not_end_is_stopped(context: ResolveContext) -> None
     error = failure("cmd:sleep 1000", context, limits=ProcessLimits(timeout_secs=0.05, grace_secs=PATIENCE))
 
     assert error.message == "'sleep 1000' did not end within 0.05 s, and was stopped"
-    assert "jp query" in error.hint
+    assert "jp query" in worded(error.hint)
 
 
 def test_what_a_command_leaves_behind_is_not_waited_for(context: ResolveContext, tmp_path: Path) -> None:

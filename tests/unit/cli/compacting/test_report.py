@@ -17,6 +17,7 @@ from jp.app.compaction.compact import (
 )
 from jp.app.compaction.order import policies_text
 from jp.app.compaction.preview import Preview, SummaryPreview
+from jp.cli.terminal.wording import worded
 from jp.compaction.fact_lines import tool_policy
 from jp.compaction.large_items import LargeItem
 from jp.compaction.overlays import Range
@@ -85,7 +86,7 @@ def test_an_overlay_is_data_without_what_only_its_summary_knows() -> None:
 def test_what_was_done_is_told_with_what_undoes_it() -> None:
     made = CompactionResult(overlays=(PLAIN, replace(PLAIN, from_turn=4, to_turn=4)), effect=EFFECT)
 
-    assert made_sentence(made, "jp-c1") == (
+    assert worded(made_sentence(made, "jp-c1")) == (
         "compacted turns 1 to 3, turn 4: about 2,000 tokens before, 500 now; undo it with `jp conversation undo jp-c1`"
     )
     assert made_sentence(CompactionResult(overlays=(), effect=EFFECT), "jp-c1") == "nothing to compact"

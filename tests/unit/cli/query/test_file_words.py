@@ -9,6 +9,7 @@ import pytest
 
 from jp.app.query import question
 from jp.app.query.question import typed_text
+from jp.cli.terminal.wording import worded
 from jp.errors import UsageError
 
 
@@ -74,7 +75,7 @@ def test_what_is_no_text_is_refused(files: Path) -> None:
     (files / "zero").write_bytes(b"a\0b")
 
     assert refused("@x.png").message == "the file 'x.png' is no text"
-    assert refused("@zero").hint == "attach it: `jp query --attach zero …`"
+    assert worded(refused("@zero").hint) == "attach it: `jp query --attach zero …`"
     assert refused("@home").message == "'home' is a directory"
     assert refused("@a\0b").message.startswith("cannot read the file")
     assert refused("@~nobody-has-this-name/x").message.startswith("cannot read the file")

@@ -12,6 +12,7 @@ from jp.app.query.question import DraftKeeper
 from jp.app.query.screen import NoScreen
 from jp.app.settings import read_sources
 from jp.cli.options import GlobalOptions
+from jp.cli.terminal.wording import worded
 from jp.errors import ExitCode, JpError
 from jp.workspace.listing import Metadata
 from jp.workspace.session import SessionKey
@@ -86,7 +87,7 @@ def test_what_nobody_was_asked_is_kept_and_said_by_the_error(
         raise error
 
     assert kept(place) == ["new"]
-    assert error.hint.endswith("; `jp query --edit` goes on with it")
+    assert worded(error.hint).endswith("; `jp query --edit` goes on with it")
     assert capsys.readouterr().err == ""
 
 

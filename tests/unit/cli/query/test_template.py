@@ -9,6 +9,7 @@ import pytest
 from jp.app.query import composer
 from jp.app.query.composer import TemplateError
 from jp.app.query.question import Part
+from jp.cli.terminal.wording import worded
 
 
 def render(text: str, values: dict[str, Any], parts: Sequence[Part] = ()) -> str:
@@ -66,7 +67,7 @@ def test_an_error_in_a_file_names_the_file_and_its_own_line() -> None:
 def test_a_missing_name_is_told_which_names_there_are() -> None:
     with pytest.raises(TemplateError) as caught:
         render("{{ c }}", {"b": 1, "a": 2})
-    assert caught.value.hint == "`template.values` has: a, b; set one with `--cfg template.values.c=VALUE`"
+    assert worded(caught.value.hint) == "`template.values` has: a, b; set one with `--cfg template.values.c=VALUE`"
 
     with pytest.raises(TemplateError) as caught:
         render("{{ c }}", {})

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from jp.cli.terminal.wording import worded
 from jp.config.entries import Platform
 from jp.errors import ConfigurationError, JpError
 from jp.provider.clouds import key_hint, preparation_error
@@ -90,7 +91,7 @@ def test_without_microsoft_s_package_there_is_no_sign_in() -> None:
 
     assert isinstance(found, ProviderError)
     assert found.kind == "authentication"
-    assert "jp keys set work" in str(found.hint)
+    assert "jp keys set work" in worded(found.hint)
     assert "azure-identity" in str(found.hint)
 
 

@@ -65,6 +65,7 @@ SMALL_MODULES = {
     "provider.llamacpp.vendor": "a vendor",
     "provider.openrouter.vendor": "a vendor",
     "provider.script.vendor": "a vendor",
+    "render.page": "the page beside its template, style and script",
     "tool.web_fetch": "a tool",
 }
 """Modules of fewer lines with a single importer, each with the reason why it is one."""

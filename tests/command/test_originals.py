@@ -481,7 +481,12 @@ def test_a_failed_import_leaves_nothing(tmp_path: Path, here: Path) -> None:
 
 @pytest.mark.parametrize(
     ("path", "words"),
-    [("", "an empty path"), ("none", "does not exist"), ("file", "is not a directory"), (".", "holds no conversation")],
+    [
+        ("", "an empty path"),
+        ("none", "does not exist"),
+        ("file", "is no transcript that jp knows"),
+        (".", "holds no conversation"),
+    ],
 )
 def test_what_cannot_be_imported_is_refused(here: Path, path: str, words: str) -> None:
     (here / "file").write_text("x", encoding="utf-8")

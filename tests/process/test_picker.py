@@ -97,6 +97,17 @@ def test_typing_narrows_the_list_by_title_id_and_label(root: Path) -> None:
     assert terminal.shown.endswith("jp-c17800000001  The lexer\n")
 
 
+def test_typing_finds_what_was_said(root: Path) -> None:
+    conversation(root, 5, "Breakfast", request="where does the wombat sleep?")
+    with jp("conversation use '?wombat sle'", root) as terminal:
+        terminal.expect("1 of 4")
+        terminal.expect(READY)
+        terminal.type(ENTER)
+        assert terminal.finish() == 0
+
+    assert terminal.shown.endswith("jp-c17800000005  Breakfast\n")
+
+
 @pytest.mark.parametrize("key", [ESCAPE, CTRL_C])
 def test_who_leaves_changes_nothing(key: str, root: Path) -> None:
     with jp("conversation rm --yes lexer", root) as terminal:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jp.workspace.importing import Imported, ImportSource
     from jp.workspace.listing import ConversationInfo
     from jp.workspace.log import Log
+    from jp.workspace.workspace import Workspace
 
 
 def tidy(options: Options, workspace: AnyWorkspace) -> None:
@@ -173,13 +174,16 @@ def import_(options: Options, paths: Sequence[str], *, local: bool = False) -> I
         UsageError: a path holds no conversation, or the workspace has all of them already.
         StorageError: one of them could not be read or written; none was imported.
     """
+    from tempfile import TemporaryDirectory
+
     from jp.workspace.importing import import_conversations
     from jp.workspace.retention import EphemeralWorkspace
 
     workspace = open_workspace(options)
     if isinstance(workspace, EphemeralWorkspace):
         raise UsageError("nothing is written here", hint=phrase("leave ", Option.NO_PERSIST, " out"))
-    done = import_conversations(workspace, _import_sources(paths), local=local)
+    with TemporaryDirectory(prefix="jp-import-") as place:
+        done = import_conversations(workspace, _import_sources(paths, Path(place)), local=local)
     report = ImportReport(
         imported=tuple(_imported(item) for item in done if item.is_new),
         skipped=tuple(_imported(item) for item in done if not item.is_new),
@@ -189,15 +193,25 @@ def import_(options: Options, paths: Sequence[str], *, local: bool = False) -> I
     return report
 
 
-def _import_sources(paths: Sequence[str]) -> list[ImportSource]:
-    """Return what is to be imported, each once, read whole."""
-    from jp.workspace.importing import find_sources, read_source
+def _import_sources(paths: Sequence[str], place: Path) -> list[ImportSource]:
+    """Return what is to be imported, each once, read whole; files are unpacked or converted into `place`."""
+    from jp.workspace.importing import find_sources, is_bundle, read_source, unpack
+    from jp.workspace.transcripts import convert_transcript
 
     found: dict[Path, Path] = {}
+    count = 0
     for path in paths:
         if not path:
             raise UsageError("an empty path names no directory", hint="name the directory of a conversation")
-        for directory in find_sources(Path(path).expanduser()):
+        written = Path(path).expanduser()
+        if written.is_file():
+            count += 1
+            unpacked = place / str(count)
+            (unpack if is_bundle(written) else convert_transcript)(written, unpacked)
+            directories = find_sources(unpacked)
+        else:
+            directories = find_sources(written)
+        for directory in directories:
             found.setdefault(directory.resolve(), directory)
     return [read_source(directory) for directory in found]
 
@@ -227,3 +241,77 @@ def _nothing_new(skipped: Sequence[ImportedConversation]) -> UsageError:
             *("or copy it: `", ChangeConversation("fork", first.id), "`"),
         ),
     )
+
+
+class MergeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a merge: how many turns a conversation has, and the id of the one that the other side became."""
+
+    id: str
+    turns: int
+    fork: str | None
+
+
+def merge(options: Options, target: str, *, fork: bool = False) -> MergeReport:
+    """Resolve the conflict that git left in a conversation that two branches continued. No turn of either is lost.
+
+    Args:
+        options: where, as for every use case.
+        target: the conversation.
+        fork: keep our side, and make the other one a conversation of its own; else keep the turns of both.
+
+    Raises:
+        UsageError: there is no conflict.
+        StorageError: a side cannot be read, or nothing could be written; then nothing was changed.
+    """
+    from jp.conversation.turns import turns_of
+    from jp.workspace.files import read_optional, replace_file
+    from jp.workspace.importing import merge_sides
+    from jp.workspace.layout import EVENTS, METADATA
+    from jp.workspace.listing import decode_metadata
+    from jp.workspace.retention import EphemeralWorkspace
+    from jp.workspace.store import parse_log
+
+    workspace = open_workspace(options)
+    if isinstance(workspace, EphemeralWorkspace):
+        raise UsageError("nothing is written here", hint=phrase("leave ", Option.NO_PERSIST, " out"))
+    info = choose(options, target, workspace, open_session(workspace))
+    lock = workspace.lock(info)
+    acquire(lock, options)
+    with lock:
+        path, about = info.directory / EVENTS, info.directory / METADATA
+        log, metadata = (merge_sides(read_optional(file) or b"") for file in (path, about))
+        if log is None:
+            raise UsageError(f"conversation {str(info.id)!r} has no conflict", hint="it opens with all its turns")
+        kept = parse_log(log.ours if fork else log.both, path)
+        files = {EVENTS: log.theirs, METADATA: (read_optional(about) or b"{}") if metadata is None else metadata.theirs}
+        if metadata is not None:
+            decode_metadata(metadata.ours, about)
+        other = _import_side(workspace, info, files) if fork else None
+        replace_file(path, log.ours if fork else log.both)
+        if metadata is not None:
+            replace_file(about, metadata.ours)
+    return MergeReport(id=str(info.id), turns=len(turns_of(kept.entries)), fork=other)
+
+
+def _import_side(workspace: Workspace, info: ConversationInfo, files: Mapping[str, bytes]) -> str:
+    """Write the other side as a conversation, with the content that it shares; return its id."""
+    from tempfile import TemporaryDirectory
+
+    from msgspec.structs import replace
+
+    from jp.workspace.blobs import DiskBlobs
+    from jp.workspace.files import create_file, make_directories
+    from jp.workspace.importing import import_conversations, read_source
+    from jp.workspace.layout import BASE_CONFIG, storage_directory
+
+    with TemporaryDirectory(prefix="jp-merge-") as place:
+        directory = Path(place) / "conversations" / info.directory.name
+        make_directories(directory, private=True)
+        base = info.directory / BASE_CONFIG
+        shared = {BASE_CONFIG: base.read_bytes()} if base.is_file() else {}
+        for name, data in {**shared, **files}.items():
+            create_file(directory / name, data)
+        blobs = DiskBlobs(storage_directory(info.directory) / "blobs")
+        source = replace(read_source(directory), blobs=blobs)
+        (done,) = import_conversations(workspace, [source], local=info.local)
+    return str(done.info.id)

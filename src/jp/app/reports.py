@@ -19,7 +19,7 @@ from jp.app.compaction.preview import (
     parts_of,
     reasoning_withheld,
 )
-from jp.app.conversations import read_conversation
+from jp.app.conversations import ReadConversation, read_conversation
 from jp.app.estimates import known_error
 from jp.app.models import details_of, pricing
 from jp.app.options import Options
@@ -32,8 +32,15 @@ from jp.context.breakdown import Breakdown, Bucket, Calibration, Measurement, Ro
 from jp.context.budget import Budget, ItemKind, threshold
 from jp.context.cache_hints import Volatile, find_volatile
 from jp.context.estimate import estimate_tokens
-from jp.conversation.entries import AnyEntry, InputChange, RequestContext, ToolCallRequest, ToolCallResponse
-from jp.conversation.turns import RequestUsage, TurnUsage, prompt_tokens, usage_by_turn
+from jp.conversation.entries import (
+    AnyEntry,
+    Compaction,
+    InputChange,
+    RequestContext,
+    ToolCallRequest,
+    ToolCallResponse,
+)
+from jp.conversation.turns import RequestUsage, TurnUsage, prompt_tokens, turns_of, usage_by_turn
 from jp.provider.base import ModelDetails
 from jp.provider.models import CacheFacts, cache_facts
 from jp.provider.registry import ModelId, kind_of, parse_model_id
@@ -470,3 +477,44 @@ def _cache(turns: Sequence[TurnUsage], config: AppConfig) -> CacheReport:
 
     requests = (request for turn in turns for request in turn.requests)
     return cache_report(requests, facts_of=facts_of, seconds_of=seconds_of)
+
+
+class ContextOfTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """The estimated tokens of each kind of content after a turn, and what each compaction after it freed, by its id."""
+
+    turn: int
+    tokens: dict[str, int]
+    freed_by: dict[str, int]
+
+
+_MOST_TURNS = 60
+
+
+def context_by_turn(read: ReadConversation) -> list[ContextOfTurn]:
+    """Return what filled the context after each turn; of a long conversation, after some of them."""
+    entries = read.entries
+    settings = _settings(entries, read.resolved.config, read.loader)
+    known = Known(details=ModelDetails(provider=settings.provider, id=settings.model))
+    tools = read.resolved.config.conversation.tools
+    positions = {id(entry): position for position, entry in enumerate(entries)}
+    starts = [*(positions[id(turn.entries[0])] for turn in turns_of(entries)), len(entries)]
+    ends = list(enumerate(starts[1:]))
+    step = max(len(ends) // _MOST_TURNS, 1)
+    found: list[ContextOfTurn] = []
+    for number, end in ends:
+        since = starts[number]
+        compactions = [at for at in range(since, end) if isinstance(entries[at], Compaction)]
+        if not compactions and number % step and number != len(ends) - 1:
+            continue
+        planners = [Planner(entries[: at + 1], StatusLineFormatter(), tools, now=time()) for at in compactions]
+        before = [Planner(entries[:at], StatusLineFormatter(), tools, now=time()) for at in compactions]
+        freed = {
+            entries[at].id: max(old.tokens - new.tokens, 0)
+            for at, old, new in zip(compactions, before, planners, strict=True)
+        }
+        planner = Planner(entries[:end], StatusLineFormatter(), tools, now=time())
+        report = context_report_of(planner, settings, known, loader=read.loader)
+        shares = [*(one for one in report.buckets if one.kind != "conversation"), *report.conversation]
+        tokens = {one.kind: one.estimated for one in shares if one.estimated}
+        found.append(ContextOfTurn(turn=number, tokens=tokens, freed_by=freed))
+    return found

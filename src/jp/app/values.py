@@ -271,3 +271,12 @@ async def _read_chunk(source: Source) -> bytes:
             return os.read(_STDIN, _CHUNK_BYTES)
         except BlockingIOError:  # somebody else who reads it was faster
             continue
+
+
+_TURN_OF = re.compile(r"(?P<target>\.|prev|last|(?:jp-c)?[0-9]+):(?P<turn>-?[0-9]+)", re.IGNORECASE)
+
+
+def split_turn(target: str) -> tuple[str, str | None]:
+    """Return the conversation and the turn of `ID:TURN`, as `jp conversation grep` prints it; no turn in another."""
+    found = _TURN_OF.fullmatch(target.strip())
+    return (target, None) if found is None else (found["target"], found["turn"])

@@ -173,7 +173,7 @@ class Slots:
 
 _SCHEME = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)|(mcp)\+[^+/\s]+\+", re.IGNORECASE)
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
-_CONVERSATION = re.compile(r"(?P<id>jp-c[0-9]+)(?:\?(?P<selector>.*))?", re.DOTALL)
+_CONVERSATION = re.compile(r"(?P<id>jp-c[0-9]+)(?::(?P<turn>[0-9]+)|\?(?P<selector>.*))?", re.DOTALL)
 _ORIGINAL_EXCLUDE = re.compile(r"\?exclude(?:=(?P<value>true|false))?$")
 
 
@@ -211,7 +211,7 @@ def parse(text: str, around: DeclarationContext) -> ParsedDeclaration:
 
     An existing path is taken literally, whatever it contains. An excluded name without a slash matches that name at
     any depth, as in an ignore file; `!./name` is one path. A conversation id is short for its `jp` URI, as in JP:
-    `jp-c17800836875?u,a:0..3`.
+    `jp-c17800836875?u,a:0..3`; with a turn, as `jp conversation grep` prints it, all of that turn.
 
     Raises:
         AttachmentError: `text` is empty or `-`, or its scheme is unknown.
@@ -223,10 +223,11 @@ def parse(text: str, around: DeclarationContext) -> ParsedDeclaration:
     if body == "-":
         hint = phrase("Pipe it: `command | ", Ask(is_open=True), "` adds standard input to the question.")
         raise AttachmentError(f"{text!r} is not an attachment", hint=hint)
+    if (conversation := _CONVERSATION.fullmatch(body)) is not None and not around.exists(body):
+        selector = f"*:{turn}..{turn}" if (turn := conversation["turn"]) else conversation["selector"]
+        return ParsedDeclaration(uri=_conversation_uri(conversation["id"], selector), exclude=exclude)
     if _is_uri(body, text, around):
         return _read_uri(body, exclude=exclude)
-    if (conversation := _CONVERSATION.fullmatch(body)) is not None and not around.exists(body):
-        return ParsedDeclaration(uri=_conversation_uri(conversation["id"], conversation["selector"]), exclude=exclude)
     return ParsedDeclaration(uri=_path_uri(body, around, any_depth=exclude), exclude=exclude)
 
 

@@ -50,7 +50,7 @@ class GlobalOptions(Options, frozen=True, kw_only=True):
         """Return the picker where a person sits at a terminal that can show it."""
         from jp.cli.terminal import picker
 
-        return picker if picker.can_pick() else None
+        return picker.TerminalPicker(self) if picker.can_pick() else None
 
     def _say(self, kind: str, text: str) -> None:
         from jp.cli.terminal.streams import SCHEMA, json_text, write_stderr

@@ -16,7 +16,16 @@ from jp.conversation.original import without_mark
 from jp.conversation.original_events import moment_of
 from jp.errors import StorageError, UsageError
 from jp.workspace.blobs import BlobStore, DiskBlobs
-from jp.workspace.files import failure, read_file, read_optional, storage_errors, sync_file, timestamp
+from jp.workspace.files import (
+    create_file,
+    failure,
+    make_directories,
+    read_file,
+    read_optional,
+    storage_errors,
+    sync_file,
+    timestamp,
+)
 from jp.workspace.layout import (
     ARCHIVE,
     BASE_CONFIG,
@@ -132,6 +141,107 @@ def _created(entries: Sequence[AnyEntry]) -> int | None:
     moments = (moment_of(entry.at) for entry in entries[:2])
     found = [moment.milliseconds // 100 for moment in moments if moment is not None and moment.milliseconds]
     return found[0] if found else None
+
+
+class MergeSides(msgspec.Struct, frozen=True):
+    """Both sides of a file with the conflict markers of git, each as its branch has it."""
+
+    ours: bytes
+    theirs: bytes
+
+    @property
+    def both(self) -> bytes:
+        """Return our lines, then those that only the other side has: what `merge=union` writes, without duplicates."""
+        ours = self.ours.splitlines()
+        known = set(ours)
+        lines = [*ours, *(line for line in dict.fromkeys(self.theirs.splitlines()) if line not in known)]
+        return b"".join(line + b"\n" for line in lines if line.strip())
+
+
+def merge_sides(data: bytes) -> MergeSides | None:
+    """Return the sides of a file with conflict markers; None where it has none, or they are not whole."""
+    sides: dict[str, list[bytes]] = {"ours": [], "base": [], "theirs": []}
+    side = ""
+    is_conflict = False
+    for line in data.splitlines(keepends=True):
+        marker = line[:7]
+        if marker == b"<<<<<<<" and not side:
+            side, is_conflict = "ours", True
+        elif marker == b"|||||||" and side == "ours":
+            side = "base"
+        elif marker == b"=======" and side in {"ours", "base"}:
+            side = "theirs"
+        elif marker == b">>>>>>>" and side == "theirs":
+            side = ""
+        else:
+            for name in (side,) if side else ("ours", "theirs"):
+                sides[name].append(line)
+    return MergeSides(b"".join(sides["ours"]), b"".join(sides["theirs"])) if is_conflict and not side else None
+
+
+_BUNDLE_FORMAT = b'{"format":1}\n'
+_BUNDLE_NAMES = frozenset({METADATA, BASE_CONFIG, *_LOGS})
+_LARGEST_BUNDLE = 8 * 2**30
+
+
+def pack(source: ImportSource) -> bytes:
+    """Return a conversation as a ZIP file with its files, and the content that they name under `blobs/SHA256`.
+
+    Raises:
+        StorageError: content is missing or damaged.
+    """
+    from io import BytesIO
+    from zipfile import ZIP_DEFLATED, ZipFile
+
+    written = BytesIO()
+    with ZipFile(written, "w", ZIP_DEFLATED) as bundle:
+        bundle.writestr("jp-bundle.json", _BUNDLE_FORMAT)
+        for name, data in source.files.items():
+            bundle.writestr(f"{source.directory.name}/{name}", data)
+        for sha256 in sorted(source.named):
+            bundle.writestr(f"blobs/{sha256}", source.blobs.get(sha256))
+    return written.getvalue()
+
+
+def is_bundle(path: Path) -> bool:
+    """Return whether the file at `path` may be a bundle: a ZIP file."""
+    from zipfile import is_zipfile
+
+    return is_zipfile(path) or path.suffix == ".zip"
+
+
+def unpack(path: Path, target: Path) -> None:
+    """Write what the bundle at `path` holds into the new storage `target`.
+
+    Raises:
+        UsageError: it is no bundle, or one of another version.
+        StorageError: it is damaged.
+    """
+    from zipfile import BadZipFile, ZipFile
+
+    hint = "Export the conversation again, as a bundle."
+    try:
+        with ZipFile(path) as bundle:
+            names = bundle.namelist()
+            if "jp-bundle.json" not in names or bundle.read("jp-bundle.json") != _BUNDLE_FORMAT:
+                raise UsageError(f"{str(path)!r} is no bundle that this version of jp reads", hint=hint)
+            if sum(info.file_size for info in bundle.infolist()) > _LARGEST_BUNDLE:
+                raise UsageError(f"{str(path)!r} is larger than any bundle that jp writes", hint=hint)
+            for name in names:
+                _unpack_file(name, bundle.read(name), target)
+    except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise UsageError(f"{str(path)!r} is no bundle: {error}", hint=hint) from None
+    except OSError as error:
+        raise failure("read", path, error) from error
+
+
+def _unpack_file(name: str, data: bytes, target: Path) -> None:
+    directory, _, file = name.partition("/")
+    if directory == "blobs" and DiskBlobs(target / "blobs", private=True).put(data) != file:
+        raise StorageError(f"the bundle is damaged: {name!r} holds something else", hint="Export it again.")
+    if conversation_id_of(directory) is not None and file in _BUNDLE_NAMES:
+        make_directories(target / "conversations" / directory, private=True)
+        create_file(target / "conversations" / directory / file, data)
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):

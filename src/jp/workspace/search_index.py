@@ -10,10 +10,12 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
+
+import msgspec
 
 from jp.context.search import IndexedPassage, match_expressions
 from jp.conversation.entries import AnyEntry, Revert, encode
@@ -24,13 +26,13 @@ T = TypeVar("T")
 Passages = Callable[[int], Iterable[IndexedPassage]]
 """Give the passages of the log's entries from this position on."""
 
-_VERSION = 1
+_VERSION = 2
 _PATIENCE_SECS = 2.0
 """Seconds that a search waits for another process before it builds an index in memory."""
 
 _SCHEMA = """
 BEGIN IMMEDIATE;
-CREATE TABLE conversation (number INTEGER PRIMARY KEY, place TEXT UNIQUE, entries INTEGER, digest BLOB);
+CREATE TABLE conversation (number INTEGER PRIMARY KEY, place TEXT UNIQUE, entries INTEGER, digest BLOB, stamp TEXT);
 CREATE TABLE passage (
     number INTEGER PRIMARY KEY, conversation INTEGER, sha256 TEXT, entry TEXT, turn INTEGER, tool TEXT,
     offset INTEGER, size INTEGER
@@ -38,7 +40,7 @@ CREATE TABLE passage (
 CREATE INDEX passage_of ON passage (conversation);
 CREATE VIRTUAL TABLE words USING fts5(text, about, tokenize = 'unicode61');
 INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 COMMIT;
 """
 _FIELDS = ("place", "sha256", "entry", "turn", "tool", "about", "offset", "size", "text")
@@ -50,6 +52,21 @@ WHERE words MATCH ?1 AND (?2 IS NULL OR place IN (SELECT value FROM json_each(?2
 AND entry NOT IN (SELECT value FROM json_each(?3))
 ORDER BY bm25(words), passage.number LIMIT ?4
 """
+_FIND_ALL = """
+SELECT place, sha256, entry, turn, tool, about, offset, size, text
+FROM words JOIN passage ON passage.number = words.rowid
+JOIN conversation ON conversation.number = passage.conversation
+WHERE words MATCH ? ORDER BY passage.number
+"""
+_EVERYTHING = """
+SELECT place, sha256, entry, turn, tool, about, offset, size, text
+FROM passage JOIN words ON words.rowid = passage.number
+JOIN conversation ON conversation.number = passage.conversation ORDER BY passage.number
+"""
+_PLACES = """
+SELECT DISTINCT place FROM words JOIN passage ON passage.number = words.rowid
+JOIN conversation ON conversation.number = passage.conversation WHERE words MATCH ?
+"""
 _ROWS = """
 SELECT place, sha256, entry, turn, tool, about, offset, size, text
 FROM passage JOIN words ON words.rowid = passage.number
@@ -57,8 +74,8 @@ JOIN conversation ON conversation.number = passage.conversation
 WHERE place = ? ORDER BY passage.number
 """
 _KNOW = """
-INSERT INTO conversation (place, entries, digest) VALUES (?, ?, ?)
-ON CONFLICT (place) DO UPDATE SET entries = excluded.entries, digest = excluded.digest
+INSERT INTO conversation (place, entries, digest, stamp) VALUES (?, ?, ?, ?)
+ON CONFLICT (place) DO UPDATE SET entries = excluded.entries, digest = excluded.digest, stamp = excluded.stamp
 """
 _REMOVE = (
     """DELETE FROM words WHERE rowid IN (
@@ -71,6 +88,15 @@ _REMOVE = (
 
 class NoFullTextSearchError(JpError):
     """This build of SQLite has no FTS5."""
+
+
+class IndexedLog(msgspec.Struct, frozen=True, kw_only=True):
+    """A log to index: the directory of its conversation, its entries, and what tells this state of its file."""
+
+    place: str
+    stamp: str
+    entries: Sequence[AnyEntry]
+    passages: Passages
 
 
 class Found(IndexedPassage, frozen=True, kw_only=True):
@@ -99,11 +125,26 @@ def search_index(
     Raises:
         NoFullTextSearchError: this build of SQLite has no FTS5.
     """
+
+    def act(index: SearchIndex) -> T:
+        index.update(place, entries, passages)
+        return search(index)
+
+    return with_index(path, act)
+
+
+def with_index(path: Path | None, act: Callable[[SearchIndex], T]) -> T:
+    """Return what `act` does with the index at `path`, or with an empty one in memory where that fails.
+
+    `act` may run several times.
+
+    Raises:
+        NoFullTextSearchError: this build of SQLite has no FTS5.
+    """
     for attempt in range(2 if path is not None else 0):
         try:
             with opened_index(path) as index:
-                index.update(place, entries, passages)
-                return search(index)
+                return act(index)
         except (sqlite3.Error, JpError, OSError) as error:
             if isinstance(error, NoFullTextSearchError) or _is_busy(error):
                 break
@@ -111,8 +152,7 @@ def search_index(
             if attempt == 0:
                 _discard(path)
     with opened_index(None) as index:
-        index.add(place, passages(0))
-        return search(index)
+        return act(index)
 
 
 def forget(path: Path, place: Path) -> None:
@@ -194,25 +234,70 @@ class SearchIndex:
         Raises:
             sqlite3.Error: it is damaged, or in use for too long.
         """
-        if self._is_current(place, entries):
-            return
-        with self._transaction():
-            # Only now no other process indexes it meanwhile.
-            known, digest = self._known(place)
-            before, after = _digests(entries, (known, len(entries)))
-            grew = 0 < known < len(entries) and before == digest
-            # What undoes or restores a turn changes what older entries give.
-            since = known if grew and not any(isinstance(entry, Revert) for entry in entries[known:]) else 0
-            self._remove(self._gone(place) if since else [place, *self._gone(place)])
-            self.add(place, passages(since), len(entries), after)
+        if not self._is_current(place, entries):
+            log = IndexedLog(place=place, stamp="", entries=entries, passages=passages)
+            self.update_all([log], gone=self._gone(place))
 
-    def add(self, place: str, passages: Iterable[IndexedPassage], entries: int = 0, digest: bytes = b"") -> None:
+    def stamps(self) -> dict[str, str]:
+        """Return the stamp of every conversation that is indexed, by its directory."""
+        known = "SELECT place, coalesce(stamp, '') FROM conversation"
+        return dict(self._connection.execute(known).fetchall())
+
+    def update_all(self, logs: Iterable[IndexedLog], *, gone: Iterable[str]) -> None:
+        """Bring many conversations up to date in one transaction, and delete those that are `gone`.
+
+        Raises:
+            sqlite3.Error: it is damaged, or in use for too long.
+        """
+        with self._transaction():
+            is_deleted = self._remove(gone)
+            for log in logs:
+                # Only now no other process indexes it meanwhile.
+                known, digest = self._known(log.place)
+                before, after = _digests(log.entries, (known, len(log.entries)))
+                grew = 0 < known <= len(log.entries) and before == digest
+                # What undoes or restores a turn changes what older entries give.
+                since = known if grew and not any(isinstance(entry, Revert) for entry in log.entries[known:]) else 0
+                if not since:
+                    is_deleted = self._remove([log.place]) or is_deleted
+                self.add(log.place, log.passages(since), len(log.entries), after, stamp=log.stamp)
+            if is_deleted:
+                # FTS5 keeps the words of deleted rows until their segments are merged.
+                self._connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+
+    def find(self, expression: str | None) -> Iterator[Found]:
+        """Yield every passage that matches the FTS5 expression, or all passages, in the order they were indexed.
+
+        Raises:
+            sqlite3.Error: it is damaged.
+        """
+        if expression is None:
+            return map(_found, self._connection.execute(_EVERYTHING))
+        return map(_found, self._connection.execute(_FIND_ALL, (expression,)))
+
+    def places_with(self, expression: str) -> list[str]:
+        """Return the directories of the conversations with a passage that matches the FTS5 expression.
+
+        Raises:
+            sqlite3.Error: it is damaged.
+        """
+        return [place for (place,) in self._connection.execute(_PLACES, (expression,))]
+
+    def add(
+        self,
+        place: str,
+        passages: Iterable[IndexedPassage],
+        entries: int = 0,
+        digest: bytes = b"",
+        *,
+        stamp: str | None = None,
+    ) -> None:
         """Index passages of a conversation whose log has so many `entries`, with this `digest`.
 
         Raises:
             sqlite3.Error: it is damaged, or in use for too long.
         """
-        self._connection.execute(_KNOW, (place, entries, digest))
+        self._connection.execute(_KNOW, (place, entries, digest, stamp))
         (number,) = self._connection.execute("SELECT number FROM conversation WHERE place = ?", (place,)).fetchone()
         (last,) = self._connection.execute("SELECT coalesce(max(number), 0) FROM passage").fetchone()
         for row, one in enumerate(passages, last + 1):
@@ -230,8 +315,7 @@ class SearchIndex:
         Raises:
             sqlite3.Error: it is damaged, or in use for too long.
         """
-        with self._transaction():
-            self._remove([place])
+        self.update_all([], gone=[place])
 
     def search(
         self, query: str, places: Collection[str] | None, limit: int, *, skip: Collection[str] = ()
@@ -265,14 +349,13 @@ class SearchIndex:
         places = self._connection.execute("SELECT place FROM conversation ORDER BY number").fetchall()
         return [other for (other,) in places if other != place and not Path(other).is_dir()]
 
-    def _remove(self, places: Iterable[str]) -> None:
+    def _remove(self, places: Iterable[str]) -> bool:
+        """Delete conversations; return whether there was anything to delete."""
         is_changed = False
         for place in places:
             for statement in _REMOVE:
                 is_changed = self._connection.execute(statement, (place,)).rowcount > 0 or is_changed
-        if is_changed:
-            # FTS5 keeps the words of deleted rows until their segments are merged.
-            self._connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+        return is_changed
 
     def _known(self, place: str) -> tuple[int, bytes]:
         known = "SELECT entries, digest FROM conversation WHERE place = ?"

@@ -49,7 +49,12 @@ _REPLACE_LINK = "put the directory itself in its place"
 _NEVER_COMMITTED = "# Written by jp.\n/.id\n*.tmp\n*.torn-*\n/conversations/.*\n"
 _PRIVATE = "/conversations/\n/blobs/\n"
 # Git must not change line ends: the checksum of a blob is that of its bytes.
-_ATTRIBUTES = "# Written by jp.\n/conversations/** -text\n/blobs/** -text -diff\n"
+# Branches that continued one conversation merge into a log with the turns of both.
+_ATTRIBUTES = """# Written by jp.
+/conversations/** -text
+/conversations/**/events.jsonl -text merge=union
+/blobs/** -text -diff
+"""
 
 
 class ConversationNotFoundError(UsageError):

@@ -156,6 +156,9 @@ ROOT = Group(
                 Command("undo", "jp.cli.conversation.show:undo", "Undo the last turn, compaction or setting"),
                 Command("redo", "jp.cli.conversation.show:redo", "Revert the last undo"),
                 Command("print", "jp.cli.conversation.print:print_stream", "Print the messages of a conversation"),
+                Command("merge", "jp.cli.conversation.grep:merge", "Resolve a conflict of git in a conversation"),
+                Command("grep", "jp.cli.conversation.grep:grep", "Search in conversations"),
+                Command("export", "jp.cli.conversation.grep:export", "Export a conversation as a page, text or data"),
                 Command("context", "jp.cli.conversation.context:context", "Show what fills the context"),
                 Command("usage", "jp.cli.conversation.usage:usage", "Show the tokens and costs of a conversation"),
                 Command(

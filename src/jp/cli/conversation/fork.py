@@ -8,6 +8,7 @@ import typer
 from msgspec.structs import asdict
 
 from jp.app.targets import TARGET_HELP
+from jp.app.values import split_turn
 from jp.cli.command_line.loading import is_usual_profile, optional_value
 from jp.cli.options import GlobalOptions, require_persistence
 from jp.errors import ExitCode
@@ -69,6 +70,8 @@ def fork(
     from jp.errors import UsageError
 
     require_persistence(options, "jp conversation fork")
+    target, last_turn = split_turn(target)
+    turn = f"..{last_turn}" if turn is None and last_turn is not None else turn
     if local and no_local:
         raise UsageError("--local and --no-local exclude each other", hint="remove one of them")
     request = ForkRequest(
@@ -149,13 +152,14 @@ def import_conversations(
     *,
     paths: Annotated[
         list[str],
-        typer.Argument(help="The directory of a conversation, or one that holds several.", metavar="PATH"),
+        typer.Argument(help="A directory of conversations, or a file to import.", metavar="PATH"),
     ],
     local: Annotated[bool, typer.Option("--local", help="Store them outside the workspace.")] = False,
 ) -> None:
-    """Copy conversations of jp or JP (Rust) into this workspace.
+    """Copy conversations of jp, JP (Rust), llm, Claude Code or Codex into this workspace.
 
-    PATH is the directory of a conversation, a directory of such directories, or a whole workspace. Nothing there is
+    PATH is the directory of a conversation, a directory of such directories, a whole workspace, a bundle that
+    `jp conversation export` wrote, `logs.db` of llm, or a JSONL session of Claude Code or Codex. Nothing there is
     changed. Titles, labels, pins and ids stay; a conversation whose id is taken gets the next free one. Either all of
     them are copied or none. Settings of theirs that run programs or use the network are ignored until you accept them:
     `jp workspace trust --id ID`.
@@ -163,6 +167,7 @@ def import_conversations(
     Examples:
         jp conversation import ~/old/.jp/conversations/17800836875-fix-the-build
         jp conversation import --local ~/old
+        jp conversation import "$(llm logs path)"
     """
     from jp.app.conversations import import_
     from jp.cli.output import print_result

@@ -11,6 +11,7 @@ import typer
 from msgspec.structs import asdict
 
 from jp.app.targets import TARGET_HELP
+from jp.app.values import split_turn
 from jp.cli.options import GlobalOptions
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def print_stream(
     Examples:
         jp conversation print
         jp conversation print last --turn -1
+        jp conversation print jp-c17800836875:3
         jp conversation print --format json | jq -r '.message // empty'
         jp conversation print --compacted
         jp conversation print --as-sent -1 | jq .messages
@@ -64,6 +66,8 @@ def print_stream(
     from jp.cli.output import print_result, write_stdout
     from jp.cli.terminal.pager import write_paged
 
+    target, of_target = split_turn(target)
+    turn = turn or of_target
     if as_sent is not None:
         _refuse_both(compacted=compacted)
         sent = request_as_sent(options, target, as_sent)

@@ -28,7 +28,7 @@ def query(
             bare="-1",
             metavar="TURN",
             reads=is_number,
-            help_text="Ask in a copy of the conversation, up to and including TURN; bare: all of it.",
+            help_text="Ask in a copy of the conversation, up to and including TURN (or ID:TURN); bare: all of it.",
         ),
     ] = None,
     local: Annotated[
@@ -215,6 +215,7 @@ def query(
     from jp.app.query.arguments import DisplayOptions, QueryArguments
     from jp.cli.query.outcome import run_query
 
+    target, fork = _forked(target, fork)
     arguments = QueryArguments(
         words=tuple(words or ()),
         new=new,
@@ -256,6 +257,20 @@ def query(
         ),
     )
     return anyio.run(run_query, options, arguments)
+
+
+def _forked(target: str | None, fork: str | None) -> tuple[str | None, str | None]:
+    """Return the conversation and the turn of `--fork=ID:TURN`."""
+    if fork is None or ":" not in fork:
+        return target, fork
+
+    from jp.app.values import split_turn
+    from jp.errors import UsageError
+
+    source, turn = split_turn(fork)
+    if target is not None and turn is not None:
+        raise UsageError(f"--fork={fork} and --id both name a conversation", hint="remove --id")
+    return (target, fork) if turn is None else (source, turn)
 
 
 def _title(text: str | None) -> str | None:

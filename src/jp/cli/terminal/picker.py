@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -19,12 +19,19 @@ from jp.render.tty import can_ask, open_terminal
 
 _PREFIX = "jp-c"
 
+Search = Callable[[str], Collection[ConversationId]]
+
+
+def _no_search(text: str) -> Collection[ConversationId]:
+    del text
+    return ()
+
 
 class PickerState(msgspec.Struct, frozen=True, kw_only=True):
     """A list and what is selected in it.
 
     `texts` are what each of `candidates` is searched in. `shown` are the indexes of those that match `filter`, by
-    their titles first, and `selected` is a position in `shown`.
+    their titles first, and `selected` is a position in `shown`. `search` gives the ids of those that say a text.
     """
 
     candidates: tuple[Candidate, ...]
@@ -32,6 +39,7 @@ class PickerState(msgspec.Struct, frozen=True, kw_only=True):
     shown: tuple[int, ...]
     filter: str = ""
     selected: int = 0
+    search: Search = _no_search
 
     @property
     def choice(self) -> Candidate | None:
@@ -39,12 +47,13 @@ class PickerState(msgspec.Struct, frozen=True, kw_only=True):
         return self.candidates[self.shown[self.selected]] if self.shown else None
 
 
-def open_list(candidates: Sequence[Candidate], *, text: str = "") -> PickerState:
+def open_list(candidates: Sequence[Candidate], *, text: str = "", search: Search = _no_search) -> PickerState:
     """Return the list as it opens, with `text` typed already."""
     state = PickerState(
         candidates=tuple(candidates),
         texts=tuple(map(_searched, candidates)),
         shown=tuple(range(len(candidates))),
+        search=search,
     )
     return append_filter(state, text)
 
@@ -92,7 +101,12 @@ def _filtered(state: PickerState, text: str) -> PickerState:
     """Return the state with another filter. The selection stays as long as it matches."""
     # Of an id only the digits count: with its prefix, the letters of that would match everything.
     words = [word.removeprefix(_PREFIX) for word in text.casefold().split()]
-    found = [index for index in range(len(state.texts)) if all(word in state.texts[index] for word in words)]
+    said = state.search(text)
+    found = [
+        index
+        for index, candidate in enumerate(state.candidates)
+        if all(word in state.texts[index] for word in words) or candidate.id in said
+    ]
     titles = [state.texts[index].partition("\n")[0] for index in found]
     by_title = [all(word in title for word in words) for title in titles]
     shown = tuple(
@@ -203,6 +217,8 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
     from prompt_toolkit.output import Output
 
+    from jp.app.options import Options
+
     App = Application[ConversationId | None]
 
 _SAME_KEY_SECS = 0.1
@@ -217,39 +233,46 @@ def can_pick() -> bool:
     return os.isatty(0) and os.isatty(2) and os.environ.get("TERM", "dumb") != "dumb" and can_ask()
 
 
-def pick(offer: Offer) -> ConversationId:
-    """Let a person choose.
+class TerminalPicker:
+    """Lets a person at the terminal choose. What is typed is searched in titles, labels and what was said."""
 
-    Raises:
-        KeyboardInterrupt: they left without a choice.
-    """
-    from jp.cli.terminal.approval import run_question
+    def __init__(self, options: Options) -> None:
+        self._options = options
 
-    return run_question(partial(pick_async, offer))
+    def pick(self, offer: Offer) -> ConversationId:
+        """Let a person choose.
+
+        Raises:
+            KeyboardInterrupt: they left without a choice.
+        """
+        from jp.cli.terminal.approval import run_question
+
+        return run_question(partial(self.pick_async, offer))
+
+    async def pick_async(self, offer: Offer) -> ConversationId:
+        """See `pick`: for who has an event loop already. It may be cancelled."""
+        from jp.app.grep import ContentSearch
+
+        choice = await _pick(offer, ContentSearch(self._options))
+        if choice is None:
+            raise KeyboardInterrupt
+        return choice
 
 
-async def pick_async(offer: Offer) -> ConversationId:
-    """See `pick`: for who has an event loop already. It may be cancelled."""
-    choice = await _pick(offer)
-    if choice is None:
-        raise KeyboardInterrupt
-    return choice
-
-
-async def _pick(offer: Offer) -> ConversationId | None:
+async def _pick(offer: Offer, search: Search) -> ConversationId | None:
     """Return the choice; None if the person left, or the terminal is gone."""
     try:
         with open_terminal() as (keys, output, _):
-            application = _Picker(offer).application(keys, output)
+            application = _Picker(offer, search).application(keys, output)
             return await application.run_async(handle_sigint=False, set_exception_handler=False)
     except (EOFError, OSError):
         return None
 
 
 class _Picker:
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: Offer, search: Search) -> None:
         self._offer = offer
-        self._state = open_list(offer.candidates, text=offer.text)
+        self._state = open_list(offer.candidates, text=offer.text, search=search)
         self._top = 0
         self._previews: dict[ConversationId, str] = {}
 

@@ -1,0 +1,255 @@
+"""`jp conversation grep`, `export` and `merge`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jp.app.targets import TARGET_HELP
+from jp.cli.options import GlobalOptions, require_persistence
+from jp.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from jp.app.export import Format
+    from jp.app.grep import FoundLine, GrepMatch, Kind
+
+_FORMS: tuple[Format, ...] = ("md", "json", "html", "bundle")
+_DELAY_SECS = 1.0
+_INTERVAL_SECS = 0.25
+
+
+def grep(
+    options: GlobalOptions,
+    *,
+    pattern: Annotated[list[str], typer.Argument(metavar="PATTERN", help="Words, or a regular expression.")],
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option("--in", metavar="KIND,…", help="Only in user, assistant, tool or attachment; repeatable."),
+    ] = None,
+    labels: Annotated[
+        list[str] | None, typer.Option("--label", metavar="K=V", help="Only conversations with this label; repeatable.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="WHEN", help="Only those used since: 2d, 3h or 2026-01-31.")
+    ] = None,
+    around: Annotated[
+        int, typer.Option("-C", "--context", metavar="N", min=0, help="N lines before and after each match.")
+    ] = 0,
+    everywhere: Annotated[bool, typer.Option("--all", help="Search all known workspaces.")] = False,
+    regex: Annotated[bool, typer.Option("--regex", help="PATTERN is a regular expression.")] = False,
+    words: Annotated[bool, typer.Option("--words", help="PATTERN is words.")] = False,
+    ignore_case: Annotated[
+        bool, typer.Option("--ignore-case", help="Match an expression in any case; words always do.")
+    ] = False,
+) -> ExitCode | None:
+    """Search what was said, called, returned and attached, in archived conversations too. Exits 1 without a match.
+
+    PATTERN is words, all of which have to be in one passage (a message or a part of a long one), in any order and
+    case. With an operator such as `|`, `*`, `(` or `[` it is a regular expression that a line has to match. Each match
+    begins with ID:TURN, which `print`, `--attach` and `--fork` accept. Undone turns are not searched, and secrets are
+    redacted. --all searches your own conversations, the local ones of every workspace, and workspaces that were
+    searched before.
+
+    Examples:
+        jp conversation grep parser error
+        jp conversation grep 'TODO|FIXME' --in tool -C 2
+        jp conversation grep deadlock --since 7d --format json
+        jp conversation print "$(jp conversation grep deadlock | tail -1 | cut -d' ' -f1)"
+    """
+    from msgspec import to_builtins
+
+    from jp.app.grep import GrepRequest
+    from jp.app.grep import grep as search
+    from jp.app.targets import parse_labels
+    from jp.cli.output import print_result
+
+    if regex and words:
+        raise UsageError("--regex and --words exclude each other", hint="remove one of them")
+    parse_labels(labels or (), option="--label")
+    text = " ".join(pattern)
+    request = GrepRequest(
+        pattern=text,
+        syntax="regex" if regex else "words" if words else "auto",
+        kinds=_kinds(kinds),
+        labels=tuple(labels or ()),
+        since=None if since is None else _moment(since),
+        context=around,
+        everywhere=everywhere,
+        ignore_case=ignore_case,
+    )
+    progress = _Progress(options)
+    try:
+        found = search(options, request, progress.tell)
+    finally:
+        progress.clear()
+    value = {"matches": [{"target": match.name, **to_builtins(match)} for match in found]}
+    print_result(options, text=_text(found, around), value=value, nothing=f"nothing matches {text!r}")
+    return None if found else ExitCode.FAILURE
+
+
+def _kinds(given: list[str] | None) -> frozenset[Kind]:
+    from jp.app.grep import KINDS
+
+    names = {name.strip() for text in given or () for name in text.split(",")}
+    if unknown := sorted(names.difference(KINDS)):
+        raise UsageError(f"--in cannot be {unknown[0]!r}", hint=f"use {', '.join(KINDS)}")
+    return frozenset(kind for kind in KINDS if not names or kind in names)
+
+
+def _moment(text: str) -> float:
+    """Return seconds since the Unix epoch."""
+    from datetime import datetime
+    from time import time
+
+    from jp.app.values import is_duration, parse_duration
+
+    if is_duration(text):
+        return time() - parse_duration(text, option="--since")
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"--since cannot be {text!r}", hint="use a duration such as 7d, or a date such as 2026-01-31"
+        ) from None
+
+
+def _text(found: list[GrepMatch], context: int) -> str:
+    blocks = ["\n".join(_line(match, line) for line in match.lines) for match in found]
+    return ("\n--\n" if context else "\n").join(blocks)
+
+
+def _line(match: GrepMatch, line: FoundLine) -> str:
+    from jp.render.sanitize import escape_line
+
+    return f"{match.name} {match.kind}{':' if line.matches else '-'} {escape_line(line.text)}"
+
+
+class _Progress:
+    """Shows on a terminal what takes longer than a second."""
+
+    def __init__(self, options: GlobalOptions) -> None:
+        self._options = options
+        self._write: Callable[[str], object] | None = None
+        self._next = 0.0
+        self._is_shown = False
+
+    def tell(self, text: str, count: int) -> None:
+        """Show a line with the count, not too often."""
+        from time import monotonic
+
+        now = monotonic()
+        if not self._next:
+            self._next = now + _DELAY_SECS
+        if now >= self._next:
+            self._next = now + _INTERVAL_SECS
+            self._show(text.format(count))
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._is_shown and self._write is not None:
+            from jp.render.channel import ERASE
+
+            self._write(ERASE)
+
+    def _show(self, line: str) -> None:
+        import os
+        import sys
+
+        from jp.render.channel import ERASE, Channel
+        from jp.render.theme import is_live
+
+        if self._options.quiet or not is_live(sys.stderr, os.environ):
+            return
+        if self._write is None:
+            self._write = Channel(sys.stderr, name="stderr", is_lossy=True).write_unseen
+        self._is_shown = True
+        self._write(f"{ERASE}{line}")
+
+
+def export(
+    options: GlobalOptions,
+    *,
+    target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
+    form: Annotated[str, typer.Option("--to", metavar="FORM", help="md, json, html or bundle.")] = "md",
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="A new file to write (default: stdout).")
+    ] = None,
+    with_secrets: Annotated[
+        bool, typer.Option("--with-secrets", help="Keep keys and passwords; a bundle always does.")
+    ] = False,
+) -> None:
+    """Write a conversation in a form to read or to keep: md, json, html or bundle.
+
+    html is one page that needs no network: reasoning and tool calls fold, attachments are in it, a chart shows what
+    filled the context. json is a versioned document. A bundle is a ZIP file with the log and its attachments, which
+    `jp conversation import` reads. Keys and passwords are redacted, except in a bundle; look before you share.
+
+    Examples:
+        jp conversation export last --to html -o talk.html
+        jp conversation export --to json | jq '.turns[].parts[].type'
+        jp conversation export --to bundle -o talk.zip
+    """
+    import os
+
+    from jp.app.export import export as export_conversation
+    from jp.cli.output import print_result
+    from jp.cli.terminal.streams import write_stdout_bytes
+
+    if form not in _FORMS:
+        raise UsageError(f"--to cannot be {form!r}", hint=f"use {', '.join(_FORMS)}")
+    if form == "bundle" and output is None and os.isatty(1):
+        raise UsageError("a bundle is no text for a terminal", hint="add --output FILE")
+    data = export_conversation(options, target, form, with_secrets=with_secrets)
+    if output is None:
+        write_stdout_bytes(data)
+        return
+    path = _created(output, data)
+    value = {"path": str(path), "form": form, "bytes": len(data)}
+    print_result(options, text=f"wrote {str(path)!r} ({len(data):,} bytes)", value=value)
+
+
+def _created(name: str, data: bytes) -> Path:
+    """Write a new file that only its owner can read."""
+    from pathlib import Path
+
+    from jp.workspace.files import create_file, storage_errors
+
+    path = Path(name).expanduser()
+    if path.exists():
+        raise UsageError(f"{name!r} exists", hint="name another file, or delete it")
+    with storage_errors("write", path):
+        create_file(path, data)
+    return path
+
+
+def merge(
+    options: GlobalOptions,
+    *,
+    target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
+    fork: Annotated[bool, typer.Option("--fork", help="Make the other side a conversation of its own.")] = False,
+) -> None:
+    """Resolve the conflict that git left in a conversation that two branches continued.
+
+    The turns of both sides are kept, this branch's first. With --fork this branch's turns stay, and the other side
+    becomes a conversation of its own with all its turns. No turn is lost. In a workspace that was created with
+    `jp init --commit-conversations`, git merges logs without a conflict.
+
+    Examples:
+        jp conversation merge jp-c17800836875
+        jp conversation merge --fork last
+    """
+    from msgspec import to_builtins
+
+    from jp.app.conversations import merge as merge_conversation
+    from jp.cli.output import print_result
+
+    require_persistence(options, "jp conversation merge")
+    report = merge_conversation(options, target, fork=fork)
+    turns = f"{report.turns} {'turn' if report.turns == 1 else 'turns'}"
+    text = f"{report.id} has {turns}" + (f"; the other side is {report.fork}" if report.fork else " of both sides")
+    print_result(options, text=text, value=to_builtins(report))
+    options.notice("tell git that the conflict is resolved: `git add .jp`")

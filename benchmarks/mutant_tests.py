@@ -18,15 +18,31 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 HITS = "hits.jsonl"
 CONTEXT = "context"
-LIBRARIES = ("hypothesis", "hypothesis.strategies", "hypothesis.stateful", "anyio", "msgspec", "httpx2", "rich.console",
-             "mcp", "anthropic", "openai", "google.genai", "jsonschema", "trustme", "typer", "tomlkit", "inline_snapshot")
+LIBRARIES = (
+    "hypothesis",
+    "hypothesis.strategies",
+    "hypothesis.stateful",
+    "anyio",
+    "msgspec",
+    "httpx2",
+    "rich.console",
+    "mcp",
+    "anthropic",
+    "openai",
+    "google.genai",
+    "jsonschema",
+    "trustme",
+    "typer",
+    "tomlkit",
+    "inline_snapshot",
+)
 LATE = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
 GRACE_SECS = 30
 MOST_CPU_SECS = 60
@@ -39,13 +55,14 @@ class _Entered:
     """The functions that are entered, by the test that runs."""
 
     def __init__(self) -> None:
-        self.process, self.test, self.seen = 0, "", set[str]()
+        self.process, self.test = 0, ""
+        self.seen: set[str] = set()
 
     def enter(self, name: str) -> None:
         """Note a function; in a process that a test has started, at once."""
         process = os.getpid()
         if process != self.process:
-            self.process, self.seen, self.test = process, set(), ""
+            self.process, self.seen, self.test = process, set[str](), ""
         if name in self.seen:
             return
         self.seen.add(name)
@@ -57,10 +74,10 @@ class _Entered:
                     hits.write(json.dumps({"test": test, "entered": [name]}) + "\n")
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Attribute to this test what is entered while it runs."""
         Path(CONTEXT).write_text(item.nodeid, encoding="utf-8")
-        self.process, self.test, self.seen = os.getpid(), item.nodeid, set()
+        self.process, self.test, self.seen = os.getpid(), item.nodeid, set[str]()
         try:
             return (yield)
         finally:

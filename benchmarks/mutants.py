@@ -13,6 +13,7 @@ import os
 import queue
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,7 +45,7 @@ SOURCES = (
     *(f"src/jp/provider/{name}/response.py" for name in ("anthropic", "chat", "google", "ollama", "openai")),
 )
 TARGET = 0.9
-KILLED = ("failed", "did not end")
+NOTICED = ("failed", "did not end")
 TYPES_ONLY = m.Call(func=m.Name(value=m.MatchIfTrue({"cast", "assert_never", "TypeVar"}.__contains__)))
 MESSAGES = m.Raise() | m.Call(func=m.Name(value=m.MatchRegex(r"\w+(Error|Warning)")))
 TEXTS = m.SimpleString() | m.FormattedString() | m.ConcatenatedString()
@@ -51,6 +53,7 @@ TEXTS = m.SimpleString() | m.FormattedString() | m.ConcatenatedString()
 
 FEW_TESTS = 40
 MOST_SECS = 15.0
+LIMIT_SECS = 3 * MOST_SECS
 
 Tests = dict[str, tuple[float, list[str]]]
 """Each test's duration, and the functions that it enters."""
@@ -85,7 +88,7 @@ class Candidate(NamedTuple):
         changed = self.module.deep_replace(mutation.original_node, mutation.mutated_node)
         code = changed.code if isinstance(changed, cst.Module) else self.module.code
         lines = _difference(before, code.splitlines())
-        line = next((number for number, sign, _ in lines), 0)
+        line = lines[0][0] if lines else 0
         removed = tuple(text.strip() for _, sign, text in lines if sign == "-")
         added = tuple(text.strip() for _, sign, text in lines if sign == "+")
         function = mutation.contained_by_top_level_function
@@ -94,7 +97,9 @@ class Candidate(NamedTuple):
 
 def _difference(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, str, str]]:
     """Return the lines that differ: where, `-` or `+`, and the text."""
-    start = next((n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)))
+    start = next(
+        (n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
+    )
     end, most = 0, min(len(before), len(after)) - start
     while end < most and before[-1 - end] == after[-1 - end]:
         end += 1
@@ -104,28 +109,30 @@ def _difference(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, 
 
 def candidates(sources: Sequence[str]) -> Iterator[Candidate]:
     """Yield all changes of the sources but those that no behavior depends on."""
-    for source in sources:
-        place = ROOT / source
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            name = str(path.relative_to(ROOT))
-            module, mutations, _, _ = create_mutations(name, path.read_text(encoding="utf-8"))
-            ignored = _without_behavior(module)
-            for mutation in mutations:
-                if isinstance(mutation.contained_by_top_level_function, cst.FunctionDef) and not ignored(mutation):
-                    yield Candidate(name, module, mutation)
+    paths = (sorted((ROOT / name).rglob("*.py")) if (ROOT / name).is_dir() else [ROOT / name] for name in sources)
+    for path in chain.from_iterable(paths):
+        name = str(path.relative_to(ROOT))
+        module, mutations, _, _ = create_mutations(name, path.read_text(encoding="utf-8"))
+        ignored = _without_behavior(module)
+        for mutation in mutations:
+            if isinstance(mutation.contained_by_top_level_function, cst.FunctionDef) and not ignored(mutation):
+                yield Candidate(name, module, mutation)
 
 
 def _without_behavior(module: cst.Module) -> Callable[[Mutation], bool]:
     """Return whether a change is of types only, of the words of an error, or of the case of an encoding's name."""
     types = {id(node) for call in m.findall(module, TYPES_ONLY) for node in _within(call)}
-    words = {id(node) for part in m.findall(module, MESSAGES) for text in m.findall(part, TEXTS) for node in _within(text)}
+    words = {
+        id(node) for part in m.findall(module, MESSAGES) for text in m.findall(part, TEXTS) for node in _within(text)
+    }
 
     def ignored(mutation: Mutation) -> bool:
         old, new = mutation.original_node, mutation.mutated_node
         if id(old) in types or id(old) in words:
             return True
-        texts = isinstance(old, cst.SimpleString) and isinstance(new, cst.SimpleString)
-        return texts and old.value.lower() == new.value.lower() == '"utf-8"'
+        if isinstance(old, cst.SimpleString) and isinstance(new, cst.SimpleString):
+            return old.value.lower() == new.value.lower() == '"utf-8"'
+        return False
 
     return ignored
 
@@ -175,10 +182,9 @@ class Suite:
                     number, job = waiting.get_nowait()
                 except queue.Empty:
                     return
-                assert worker.stdin is not None
-                assert worker.stdout is not None
-                print(json.dumps(job), file=worker.stdin, flush=True)
-                done.put((number, json.loads(worker.stdout.readline() or '"the worker ended"')))
+                if worker.stdin is not None and worker.stdout is not None:  # they are pipes
+                    print(json.dumps(job), file=worker.stdin, flush=True)
+                    done.put((number, json.loads(worker.stdout.readline() or '"the worker ended"')))
 
         for worker in self.workers:
             threading.Thread(target=work, args=(worker,), daemon=True).start()
@@ -211,7 +217,9 @@ def recorded(suite: Suite, kept: Path | None) -> Tests:
 def chosen_tests(mutant: Mutant, tests: Tests) -> list[list[str]]:
     """Return the tests that enter the function: first the few that are quick and enter little else, then more."""
     key = f"{mutant.path}:{mutant.function}"
-    known = sorted((secs + len(entered) / 2000, secs, test) for test, (secs, entered) in tests.items() if key in entered)
+    known = sorted(
+        (secs + len(entered) / 2000, secs, test) for test, (secs, entered) in tests.items() if key in entered
+    )
     ranks: Counter[str] = Counter()
     ranked: list[tuple[float, float, str]] = []
     for cost, secs, test in known:
@@ -227,38 +235,53 @@ def chosen_tests(mutant: Mutant, tests: Tests) -> list[list[str]]:
     return [part for part in (few, more) if part]
 
 
-def judged(suite: Suite, mutants: Sequence[Mutant], tests: Tests) -> dict[int, str]:
-    """Return how the tests end with each mutant: the few tests first, then more for those that survive them."""
-    ends = dict.fromkeys(range(len(mutants)), "no test enters it")
-    parts = [chosen_tests(mutant, tests) for mutant in mutants]
+def judged(suite: Suite, mutants: Sequence[Mutant], tests: Tests) -> Iterator[tuple[Mutant, str]]:
+    """Yield how the tests end with each mutant: more tests run with those that survive the first few."""
+    left = [(mutant, chosen_tests(mutant, tests)) for mutant in mutants]
+    yield from ((mutant, "no test enters it") for mutant, parts in left if not parts)
     for stage in range(2):
-        open_ = [n for n in ends if ends[n] not in KILLED and len(parts[n]) > stage]
+        now = [(mutant, parts) for mutant, parts in left if len(parts) > stage]
         jobs = [
-            {"path": mutants[n].path, "code": mutants[n].code, "tests": parts[n][stage], "limit": 3 * MOST_SECS}
-            for n in open_
+            {"path": mutant.path, "code": mutant.code, "tests": parts[stage], "limit": LIMIT_SECS}
+            for mutant, parts in now
         ]
-        for job, end in suite.answers(jobs):
-            ends[open_[job]] = str(end)
-    return ends
+        left: list[tuple[Mutant, list[list[str]]]] = []
+        for number, end in suite.answers(jobs):
+            mutant, parts = now[number]
+            if end == "survived" and len(parts) > stage + 1:
+                left.append((mutant, parts))
+            else:
+                yield mutant, str(end)
 
 
-def reported(mutants: Sequence[Mutant], ends: dict[int, str]) -> bool:
-    """Print the survivors, package by package, and the score; return whether it reaches the target."""
-    lines = ACCEPTED.read_text(encoding="utf-8").splitlines() if ACCEPTED.is_file() else []
-    reasons = dict(line.rsplit(" # ", 1) for line in lines if " # " in line and not line.startswith("#"))
-    totals, survived = Counter[str](), Counter[str]()
-    for number, mutant in sorted(enumerate(mutants), key=lambda pair: (pair[1].path, pair[1].line)):
-        package = "/".join(mutant.path.split("/")[2:4]) if "provider" in mutant.path else mutant.path.split("/")[2]
-        totals[package] += 1
-        if ends[number] not in KILLED:
-            survived[package] += 1
-            print(f"{mutant.path}:{mutant.line}: {ends[number]}: {reasons.get(mutant.name, 'not accepted')}")
-            print(f"  {mutant.name}")
-    for package, total in sorted(totals.items()):
-        print(f"{package:20} {total - survived[package]:4} of {total:4}")
-    score = 1 - survived.total() / max(1, len(mutants))
-    print(f"{dict(Counter(ends.values()))}: {score:.1%} of {len(mutants)} mutants are noticed")
-    return score >= TARGET
+class Report:
+    """The survivors, as they are found, and the score of each package."""
+
+    def __init__(self) -> None:
+        lines = ACCEPTED.read_text(encoding="utf-8").splitlines() if ACCEPTED.is_file() else []
+        self.reasons = dict(line.rsplit(" # ", 1) for line in lines if not line.startswith("#") and " # " in line)
+        self.total, self.noticed, self.ends = Counter[str](), Counter[str](), Counter[str]()
+
+    def add(self, mutant: Mutant, end: str) -> None:
+        """Count a mutant; print it if it has survived."""
+        _, _, package, *rest = mutant.path.split("/")
+        package = f"provider/{rest[0]}" if package == "provider" else package
+        self.total[package] += 1
+        self.ends[end] += 1
+        if end in NOTICED:
+            self.noticed[package] += 1
+        else:
+            reason = self.reasons.get(mutant.name, "not accepted")
+            print(f"{mutant.path}:{mutant.line}: {end}: {reason}\n  {mutant.name}", flush=True)
+
+    def score(self) -> float:
+        """Print the figures, and return the part that is noticed."""
+        for package, total in sorted(self.total.items()):
+            print(f"{package:20} {self.noticed[package]:4} of {total:4}")
+        total = self.total.total()
+        score = self.noticed.total() / total if total else 0.0
+        print(f"{score:.1%} of {total} mutants are noticed: {dict(self.ends)}")
+        return score
 
 
 def main() -> int:
@@ -270,6 +293,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="part of a path")
     parser.add_argument("--record", type=Path, help="a file that keeps which test enters what, for further runs")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     began = time.monotonic()
     chosen = [candidate for candidate in candidates(SOURCES) if options.only in candidate.path]
     sample = random.Random(options.seed).sample(chosen, min(options.count, len(chosen)))  # noqa: S311 - reproducible
@@ -278,14 +302,21 @@ def main() -> int:
     with ExitStack() as here:
         memory = Path("/dev/shm")  # noqa: S108 - only the directory within it is used
         place = memory if os.access(memory, os.W_OK) else None
-        directory = here.enter_context(tempfile.TemporaryDirectory(prefix="mutants-", dir=place, ignore_cleanup_errors=True))
+        directory = here.enter_context(
+            tempfile.TemporaryDirectory(prefix="mutants-", dir=place, ignore_cleanup_errors=True)
+        )
         suite = Suite(Path(directory), options.jobs)
         here.callback(suite.close)
         tests = recorded(suite, options.record)
         print(f"{len(tests)} tests recorded after {time.monotonic() - began:.0f} s", flush=True)
-        noticed = reported(mutants, judged(suite, mutants, tests))
-        print(f"{time.monotonic() - began:.0f} s")
-        return 0 if noticed else 1
+        report = Report()
+        try:
+            for mutant, end in judged(suite, mutants, tests):
+                report.add(mutant, end)
+        finally:  # also where it is interrupted
+            score = report.score()
+            print(f"{time.monotonic() - began:.0f} s")
+        return 0 if score >= TARGET else 1
 
 
 if __name__ == "__main__":

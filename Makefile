@@ -16,16 +16,24 @@ FOREIGN_NODE_STAMP := $(FOREIGN_NODE)/.installed
 # Many tests wait for a process or a deadline: more workers than processors.
 SIDE_BY_SIDE := -n 4 --dist worksteal
 
+# The sample of `make mutants`, and how many examples `make test-nightly` draws for each property.
+SEED ?= 0
+COUNT ?= 400
+EXAMPLES ?= 500
+
 # Whoever sets it has pytest rewrite every test anew in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-foreign check format lint types imports coverage bench bench-gate bench-coverage size models lock clean
+.PHONY: demo test test-foreign check format lint types imports coverage bench bench-gate bench-coverage size models mutants test-nightly lock clean
 
 demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script provider
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
 
 test: $(STAMP)  ## the whole suite
 	$(BIN)/python -m pytest -q -p no:inline_snapshot $(SIDE_BY_SIDE) -m "not foreign"
+
+test-nightly: $(STAMP)  ## the properties, on 500 new examples each; EXAMPLES= sets how many
+	JP_TEST_PROFILE=nightly JP_TEST_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -p no:inline_snapshot $(SIDE_BY_SIDE) tests/properties
 
 test-foreign: $(STAMP) $(FOREIGN_NODE_STAMP) $(FOREIGN_MCP_STAMPS)  ## jp against servers that are not ours; the first time one is compiled, for minutes
 	$(BIN)/python -m pytest -q -m foreign tests/foreign
@@ -66,6 +74,9 @@ bench-coverage: $(STAMP)  ## the public functions of jp.context that neither com
 
 models: $(STAMP)  ## each provider's models.json anew, with what `jp model refresh` has kept
 	$(BIN)/python benchmarks/model_tables.py
+
+mutants: $(STAMP)  ## small changes of the sources that a test has to notice: SEED= and COUNT= set the sample
+	$(BIN)/python benchmarks/mutants.py --seed $(SEED) --count $(COUNT)
 
 lock:  ## write requirements/*.txt anew from pyproject.toml (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \

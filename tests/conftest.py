@@ -47,7 +47,14 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("jp")
+settings.register_profile(
+    "nightly",
+    settings.get_profile("jp"),
+    max_examples=int(_EXAMPLES or 500),
+    derandomize=False,
+    print_blob=True,
+)
+settings.load_profile(os.environ.get("JP_TEST_PROFILE") or "jp")
 
 
 gc.disable()  # until the tests are collected: what is imported stays

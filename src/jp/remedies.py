@@ -74,7 +74,7 @@ class Option(Enum):
         return str(self)
 
 
-Change: TypeAlias = Literal["undo", "unarchive", "fork", "activate", "delete", "untitle"]
+Change: TypeAlias = Literal["undo", "unarchive", "fork", "activate", "delete", "merge", "untitle"]
 View: TypeAlias = Literal[
     "answer",
     "attachments",

@@ -215,7 +215,7 @@ def base(log: Path) -> None:
 
 DAMAGES = {
     garbage: "line 3: not JSON",
-    conflict: "merge it, which keeps the turns of both",
+    conflict: "` keeps the turns of both",
     newer: "Upgrade jp.",
     emptied: "holds no entry",
     cut_header: "holds no entry",

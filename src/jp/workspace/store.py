@@ -113,7 +113,11 @@ def _decode_lines(lines: list[bytes], path: Path) -> list[AnyEntry]:
 def _damaged(line: bytes, error: MalformedEntryError, number: int, path: Path) -> LogDamagedError:
     hint = "Correct the line by hand or restore the file; jp never skips a line of a log."
     if line.startswith(_CONFLICT_MARKERS):
-        hint = "Two branches both continued this conversation: merge it, which keeps the turns of both."
+        hint = phrase(
+            "Git left a conflict between two branches that continued this conversation: `",
+            ChangeConversation("merge", conversation_id_of(path.parent.name) or ""),
+            "` keeps the turns of both.",
+        )
     return LogDamagedError(f"{str(path)!r}, line {number}: {error.message}", hint=hint)
 
 

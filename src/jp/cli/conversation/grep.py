@@ -58,7 +58,7 @@ def grep(
         jp conversation grep parser error
         jp conversation grep 'TODO|FIXME' --in tool -C 2
         jp conversation grep deadlock --since 7d --format json
-        jp conversation print "$(jp conversation grep deadlock | tail -1 | cut -d' ' -f1)"
+        jp conversation print "$(jp c grep deadlock | tail -1 | cut -d' ' -f1)"
     """
     from msgspec import to_builtins
 

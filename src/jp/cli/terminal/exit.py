@@ -117,6 +117,8 @@ def _signal_behind(error: BaseException) -> ExitCode | None:
     """
     if isinstance(error, JpError):
         return None
+    if _unwinding.code is not None:  # an import that is stopped may lose it: "cannot release un-acquired lock"
+        return _unwinding.code
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:

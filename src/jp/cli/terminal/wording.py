@@ -154,6 +154,7 @@ def _given(option: str, value: str) -> tuple[str, ...]:
 _CHANGES: Mapping[Change, str] = {
     "activate": "use",
     "delete": "rm",
+    "merge": "merge",
     "fork": "fork",
     "unarchive": "unarchive",
     "undo": "undo",

@@ -37,11 +37,9 @@ PROBE = Path(__file__).with_name("probe.py")
 LINEAR = 2.1
 """Of something linear, twice as much takes at most so many times the steps."""
 
-CONSTANT = 1.02
-"""Of something that does not depend on the size, that is the bound."""
-
-ALMOST_CONSTANT = 1.1
-"""The same where a little may depend on it."""
+ALMOST_CONSTANT = 1.25
+"""Of what depends little on the size: expired conversations are looked for among all, and a prompt is summed up from
+the tokens of its messages."""
 
 NOTEWORTHY = 0.95
 """Below this share of its budget, a figure asks for a lower one."""
@@ -213,7 +211,7 @@ class Stage:
         return (
             Growth("a turn, by tool cycles", 60, LINEAR, self.cycles, base=0),
             Growth("a turn, by calls in one answer", 200, LINEAR, self.calls, base=0),
-            Growth("a query, by conversations", 500, CONSTANT, partial(self.among, ())),
+            Growth("a query, by conversations", 500, ALMOST_CONSTANT, partial(self.among, ())),
             Growth("`conversation ls`, by conversations", 500, LINEAR, ls, base=1),
             Growth("a tool cycle, by entries before it", 2000, ALMOST_CONSTANT, self.later_cycles),
             Growth("`query --dry-run`, by entries", 2000, LINEAR, dry_run, base=8),

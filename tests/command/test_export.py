@@ -65,7 +65,7 @@ class Tags(HTMLParser):
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with a conversation of a tool call, reasoning, two attachments, a key and a compaction."""
     root = make_workspace(tmp_path_factory.mktemp("prepared") / "work", SCENARIO, settings=SETTINGS)
-    (root / "notes.txt").write_text(f"the <b>quokka</b>\ntoken={KEY}\n")
+    (root / "notes.txt").write_text(f"the <b>quokka</b>\ntoken={KEY}\n", encoding="utf-8")
     (root / "dot.png").write_bytes(PNG)
     prepare(
         ["query", "--new", "--title", "A <i>title</i>", "--approve-all", "Read the notes"],
@@ -167,9 +167,9 @@ def test_a_damaged_bundle_leaves_nothing(root: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_is_never_replaced(root: Path) -> None:
-    (root / "talk.html").write_text("mine")
+    (root / "talk.html").write_text("mine", encoding="utf-8")
     result = run_jp("conversation", "export", "last", "--to", "html", "-o", "talk.html", cwd=root)
-    assert (result.code, (root / "talk.html").read_text()) == (2, "mine")
+    assert (result.code, (root / "talk.html").read_text(encoding="utf-8")) == (2, "mine")
     unknown = run_jp("conversation", "export", "last", "--to", "pdf", cwd=root)
     assert (unknown.code, "--to cannot be 'pdf'" in unknown.stderr) == (2, True)
 

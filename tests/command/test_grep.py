@@ -29,7 +29,7 @@ def targets(result: Result) -> list[str]:
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with two conversations, of which the second has a label, an attachment and a key."""
     root = make_workspace(tmp_path_factory.mktemp("prepared") / "work")
-    (root / "notes.txt").write_text(NOTES)
+    (root / "notes.txt").write_text(NOTES, encoding="utf-8")
     prepare(
         ["query", "--new", "how does the parser report an error?"],
         ["query", "--id", ".", f"the wombat has {KEY} in its pouch"],
@@ -160,7 +160,7 @@ def test_json_has_every_field(root: Path) -> None:
 
 
 def test_a_log_that_cannot_be_read_does_not_hide_the_others(root: Path) -> None:
-    logs(root)[0].write_text("no log\n" * 3)
+    logs(root)[0].write_text("no log\n" * 3, encoding="utf-8")
     result = grep(root, "quokka", "-v")
     assert targets(result) == [f"{id_of(root, 1)}:0"]
     assert "is not searched" in result.stderr

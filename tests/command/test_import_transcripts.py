@@ -187,10 +187,12 @@ def test_an_imported_transcript_goes_on_and_is_known_again(root: Path, tmp_path:
 def test_nothing_in_a_transcript_loosens_consent(root: Path, tmp_path: Path, write: Any) -> None:
     imported(root, write(tmp_path / "source"))
     log = logs(root)[0]
-    assert not {"config_delta", "request_context"} & {json.loads(line)["type"] for line in log.read_text().splitlines()}
+    assert not {"config_delta", "request_context"} & {
+        json.loads(line)["type"] for line in log.read_text(encoding="utf-8").splitlines()
+    }
     for word in ("bypassPermissions", "danger-full-access", "never ask"):
-        assert word not in log.read_text()
-    assert "imported_at" in (log.parent / "metadata.json").read_text()
+        assert word not in log.read_text(encoding="utf-8")
+    assert "imported_at" in (log.parent / "metadata.json").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("content", [b"", b"hello\n", b'{"a": 1}\n', b"SQLite format 3\0 broken", b'[[[["sessionId"'])

@@ -23,7 +23,9 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 def git(root: Path, *arguments: str, code: int = 0) -> str:
     identity = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", *identity, *arguments], cwd=root, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=root, capture_output=True, text=True, encoding="utf-8", check=False
+    )
     assert done.returncode == code, done
     return done.stdout
 
@@ -78,7 +80,7 @@ def conflicted(root: Path) -> Path:
     git(root, "merge", "-q", "other", code=1)
     (log,) = logs(root)
     result = run_jp("conversation", "print", "last", cwd=root)
-    assert (result.code, "merge it" in result.stderr) == (1, True), result
+    assert (result.code, "jp conversation merge jp-c" in result.stderr) == (1, True), result
     return log
 
 

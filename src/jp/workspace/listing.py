@@ -224,7 +224,7 @@ def infos_of(found: Sequence[tuple[ConversationId, Path, bool]]) -> list[Convers
         above: dict[str, int | None] = {}
         infos: list[ConversationInfo] = []
         for conversation_id, directory, local in found:
-            parent = str(directory)[: -len(directory.name)]
+            parent, _, _ = str(directory).rpartition(os.sep)
             if parent not in above:
                 is_there = directory.parent.is_dir()
                 above[parent] = stack.enter_context(opened(directory.parent)) if is_there else None
@@ -241,7 +241,11 @@ def info_of(
     """
     metadata, problem, last_written = Metadata(), "", None
     try:
-        within = open_directory(directory) if above is None else open_child_directory(above, directory.name)
+        within = (
+            open_directory(directory)
+            if above is None
+            else open_child_directory(above, str(directory).rpartition(os.sep)[2])
+        )
         try:
             last_written = _last_written(within)
             metadata = decode_metadata(read_whole(METADATA, SMALL, follows=False, within=within), directory)

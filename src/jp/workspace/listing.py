@@ -241,11 +241,7 @@ def info_of(
     """
     metadata, problem, last_written = Metadata(), "", None
     try:
-        within = (
-            open_directory(directory)
-            if above is None
-            else open_child_directory(above, str(directory).rpartition(os.sep)[2])
-        )
+        within = open_directory(directory) if above is None else open_child_directory(above, directory.name)
         try:
             last_written = _last_written(within)
             metadata = decode_metadata(read_whole(METADATA, SMALL, follows=False, within=within), directory)

@@ -25,6 +25,7 @@ from jp.app.query.conversation import (
     open_conversation,
     resolve_settings,
     with_model,
+    with_name,
     workspace_files,
 )
 from jp.app.query.question import ComposedQuery, QueryInput, Question, read_question
@@ -133,8 +134,8 @@ async def _prepared(
     wanted = read_wanted(arguments)
     given = await read_question(options, arguments)
     context = open_context(options, arguments, screen)
-    chosen = await choose_conversation(context)
-    context = await with_model(context, chosen)
+    chosen = await choose_conversation(context, stack)
+    context = await with_model(with_name(context, chosen), chosen)
     composed = await compose(context, given, chosen, stack)
     held = None if chosen is None else await open_conversation(chosen, context, stack)
     schemes = AttachmentSchemes(
@@ -202,6 +203,8 @@ async def run(prepared: PreparedQuery) -> QueryReport:
     await heed_interruptions()  # before anything is written
     new = NewConversation(outside=prepared.outside, topic=composed.topic, first_words=composed.first_words)
     begun = await begin_conversation(context, prepared.held, prepared.settings, new, prepared.stack)
+    if context.arguments.print_id:
+        context.screen.announce(str(begun.info.id))
     await compact_first(wiring, begun)
     composed.begun()
     recorder = restoring(prepared.question.recorder(begun.log), request, wiring.notice)

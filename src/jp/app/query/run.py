@@ -28,7 +28,7 @@ from jp.app.query.conversation import (
     with_name,
     workspace_files,
 )
-from jp.app.query.question import ComposedQuery, QueryInput, Question, read_question
+from jp.app.query.question import ComposedQuery, QueryInput, Question, is_read_once, read_question
 from jp.app.query.screen import NoScreen, Screen
 from jp.app.query.tools import BuiltinTools, tool_layers, without_missing_tools
 from jp.app.query.turns import TitleCost, TitleWriter, TurnRunner
@@ -133,6 +133,7 @@ async def _prepared(
 ) -> PreparedQuery:
     wanted = read_wanted(arguments)
     given = await read_question(options, arguments)
+    arguments = replace(arguments, attach=tuple(text for text in arguments.attach if not is_read_once(text)))
     context = open_context(options, arguments, screen)
     chosen = await choose_conversation(context, stack)
     context = await with_model(with_name(context, chosen), chosen)
@@ -149,7 +150,9 @@ async def _prepared(
     stack.callback(_learn, wiring)
     question = composed.question(held, author=config.user.name)
     entries = question.after(() if held is None else held.entries)
-    request, sentences = await compose_request(question.request, typed, schemes, entries, config.conversation)
+    request, sentences = await compose_request(
+        question.request, typed, schemes, entries, config.conversation, given.resources
+    )
     request, checker = with_schema(request, wanted)
     for sentence in sentences:
         options.notice(sentence)

@@ -224,6 +224,8 @@ ROOT = Group(
             (
                 Command("trust", "jp.cli.workspace:trust", "Trust this workspace's configuration"),
                 Command("show", "jp.cli.workspace:show", "Show the workspace in use, and whether it is trusted"),
+                Command("doctor", "jp.cli.workspace:doctor", "Look for what is wrong here, and say what helps"),
+                Command("gc", "jp.cli.workspace:gc", "Delete files that no conversation needs"),
             ),
         ),
     ),

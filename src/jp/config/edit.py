@@ -19,8 +19,9 @@ from jp.config.files import (
     is_file,
     is_inside,
     load_group,
-    parse_toml,
+    parse,
     read_text,
+    require_one_format,
 )
 from jp.config.layers import SEPARATORS
 from jp.config.schema import FILE, Free, InvalidValueError, Items, KeyPath, MergedText, Names, Node, Table, key_text
@@ -105,7 +106,7 @@ def set_in_file(path: Path, values: Sequence[str]) -> None:
     with exclusive(path.parent):
         text = read_text(path) or ""
         checked(text, path)
-        data = parse_toml(text, path)
+        data = parse(text, path)
         for edit in edits:
             data = edited(data, edit)
         new = rewritten(text, data)
@@ -254,6 +255,7 @@ def files_read(places: Places) -> tuple[list[Path], list[Path]]:
     """
     found: dict[str, Path] = {}
     for candidate in candidates(places):
+        require_one_format(candidate)
         group = load_group(candidate.path, kind=candidate.kind, root=places.root, foreign=candidate.foreign)
         for layer in () if group is None else group.layers:
             found.setdefault(os.path.realpath(layer.origin.where), Path(layer.origin.where))

@@ -11,12 +11,16 @@ from typing import Any, Literal
 
 import msgspec
 
-from jp.config.assignment import FragmentName, read_partial
-from jp.config.layers import Layer, LayerKind, MapChange, Origin, applied
-from jp.config.schema import APP, FILE, InvalidValueError, known_keys, parse_key
+from jp.config.assignment import FragmentName, Refuse, raising, read_partial
+from jp.config.layers import Layer, LayerKind, MapChange, Origin, UnsupportedSetting, applied
+from jp.config.schema import APP, FILE, InvalidValueError, Table, known_keys, parse_key
 from jp.config.toml import load_toml
 from jp.errors import ConfigurationError
 from jp.file_access import read_beginning
+
+TOML = ".toml"
+SUFFIXES = (TOML, ".json", ".json5", ".yaml", ".yml")
+"""The endings of configuration files, of which the original JP reads all; jp writes TOML."""
 
 FILE_NAME = "config.toml"
 DIRECTORY_FILE_NAME = ".jp.toml"
@@ -43,6 +47,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: LayerKind
     path: Path
+    others: tuple[Path, ...] = ()
+    """Files in the same place with other endings."""
 
     @property
     def foreign(self) -> bool:
@@ -53,13 +59,32 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 def candidates(places: Places) -> Iterator[Candidate]:
     """Yield the files, least specific first."""
     if places.user is not None:
-        yield Candidate(kind="user", path=places.user / FILE_NAME)
+        yield _candidate("user", places.user / FILE_NAME)
     if places.root is not None:
-        yield Candidate(kind="workspace", path=places.root / WORKSPACE_DIRECTORY / FILE_NAME)
+        yield _candidate("workspace", places.root / WORKSPACE_DIRECTORY / FILE_NAME)
         for directory in _down(places.root, places.cwd):
-            yield Candidate(kind="directory", path=directory / DIRECTORY_FILE_NAME)
+            yield _candidate("directory", directory / DIRECTORY_FILE_NAME)
     if places.user_workspace is not None:
-        yield Candidate(kind="user-workspace", path=places.user_workspace / FILE_NAME)
+        yield _candidate("user-workspace", places.user_workspace / FILE_NAME)
+
+
+def _candidate(kind: LayerKind, path: Path) -> Candidate:
+    """Return the file `path`, or the one that is there instead with another ending."""
+    others = [other for other in map(path.with_suffix, SUFFIXES[1:]) if other.exists()]
+    if others and not path.exists():
+        path = others.pop(0)
+    return Candidate(kind=kind, path=path, others=tuple(others))
+
+
+def require_one_format(candidate: Candidate) -> None:
+    """Refuse a place in which several files could be meant.
+
+    Raises:
+        InvalidFileError: there are several.
+    """
+    if candidate.others:
+        names = " and ".join(repr(str(path)) for path in (candidate.path, *candidate.others))
+        raise InvalidFileError(f"only one of {names} can count", hint="Keep one of them, and move the others away.")
 
 
 def _down(root: Path, cwd: Path) -> Iterator[Path]:
@@ -83,7 +108,7 @@ _END = r"\s*\(at end of document\)$"
 
 
 class InvalidFileError(ConfigurationError):
-    """A configuration file could not be read, or is no TOML."""
+    """A configuration file could not be read, or is not of its format."""
 
 
 def is_file(path: Path) -> bool:
@@ -120,16 +145,16 @@ def read_text(path: Path) -> str | None:
         raise InvalidFileError(msg, hint="Convert it first: `iconv -f latin1 -t utf-8`.") from None
 
 
-def parse_toml(text: str, path: Path) -> dict[str, Any]:
-    """Return the data of a file.
+def parse(text: str, path: Path) -> dict[str, Any]:
+    """Return the data of a file, whose ending says the format; without a known one it is TOML.
 
     Raises:
-        InvalidFileError: it is no TOML; names line and column, and quotes the line.
+        InvalidFileError: it is not of that format; names line and column, and quotes the line.
     """
     import tomllib
 
     try:
-        return load_toml(text)
+        return load_toml(text) if path.suffix not in SUFFIXES[1:] else _parse_other(text, path)
     except tomllib.TOMLDecodeError as error:
         raise _malformed(text, path, str(error)) from None
     except RecursionError:
@@ -137,26 +162,60 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise InvalidFileError(msg, hint="Remove some of the nested brackets.") from None
 
 
+def _parse_other(text: str, path: Path) -> dict[str, Any]:
+    from jp.config.formats import MalformedError, load
+
+    try:
+        return load(text, path.suffix)
+    except MalformedError as error:
+        raise _quoting(text, path, error.problem, error.line, error.column, hint=error.hint) from None
+
+
 def _malformed(text: str, path: Path, problem: str) -> InvalidFileError:
     lines = text.split("\n")
     match = re.search(_POSITION, problem)
     line, column = (int(match[1]), int(match[2])) if match is not None else (len(lines), len(lines[-1]) + 1)
     what = re.sub(_END, " before the file's end", re.sub(_POSITION, "", problem))
+    hint = 'Strings must be quoted, and every key has a value: `key = "value"`.'
+    return _quoting(text, path, what, line, column, hint=hint)
+
+
+def _quoting(text: str, path: Path, what: str, line: int, column: int, *, hint: str) -> InvalidFileError:
+    lines = text.split("\n")
     quoted = lines[min(line, len(lines)) - 1].strip()[:_LONGEST_QUOTE]
     return InvalidFileError(
-        f"{str(path)!r}, line {line}, column {column}: {what[:1].lower()}{what[1:]}: {quoted!r}",
-        hint='Strings must be quoted, and every key has a value: `key = "value"`.',
+        f"{str(path)!r}, line {line}, column {column}: {what[:1].lower()}{what[1:]}: {quoted!r}", hint=hint
     )
 
 
-def checked(text: str, path: Path) -> MapChange:
+class Spelled(msgspec.Struct, frozen=True):
+    """The change that settings ask for, and what of them jp ignores or reads as something else."""
+
+    change: MapChange
+    unsupported: tuple[UnsupportedSetting, ...] = ()
+
+
+def read_spelled(raw: Mapping[str, Any], root: Table, *, refuse: Refuse = raising) -> Spelled:
+    """Return the change that `raw` asks for, in jp's spelling or that of the original JP."""
+    refused: list[InvalidValueError] = []
+    change = read_partial(raw, root, refuse=refused.append)
+    if not refused:
+        return Spelled(change)
+
+    from jp.config.original import adapt
+
+    adapted, unsupported = adapt(dict(raw), refuse=refuse)
+    return Spelled(read_partial(adapted, root, refuse=refuse), unsupported)
+
+
+def checked(text: str, path: Path) -> Spelled:
     """Return the change that a file with this text asks for, with `inherit` and `extends`.
 
     Raises:
         ConfigurationError: it is malformed, has an unknown key, or a key with a value of another kind.
     """
     try:
-        return read_partial(parse_toml(text, path), FILE)
+        return read_spelled(parse(text, path), FILE)
     except InvalidValueError as error:
         from jp.config.positions import place_of
 
@@ -252,15 +311,15 @@ class _Reader:
         self._seen.add(real)
         try:
             text = read_text(path)
-            change = None if text is None else checked(text, path)
+            read = None if text is None else checked(text, path)
         except ConfigurationError as error:
             raise _named_by(chain, error) from None
-        if text is None or change is None:
+        if text is None or read is None:
             return None
-        return self._with_extensions(path, text, change, (*chain, real))
+        return self._with_extensions(path, text, read, (*chain, real))
 
-    def _with_extensions(self, path: Path, text: str, change: MapChange, chain: tuple[str, ...]) -> list[Layer]:
-        entries = dict(change.entries)
+    def _with_extensions(self, path: Path, text: str, read: Spelled, chain: tuple[str, ...]) -> list[Layer]:
+        entries = dict(read.change.entries)
         directives = applied(MapChange({name: entries.pop(name) for name in ("inherit", "extends") if name in entries}))
         self.inherit = self.inherit and bool(directives.get("inherit", True))
         around: dict[Strategy, list[Layer]] = {"before": [], "after": []}
@@ -278,6 +337,7 @@ class _Reader:
             foreign=self._foreign,
             reaches=tuple(reaches),
             reached=chain[-1] if self._leaves(path) else "",
+            unsupported=read.unsupported,
         )
         return [*around["before"], own, *around["after"]]
 
@@ -312,11 +372,10 @@ class _Reader:
         literal = next((index for index, part in enumerate(parts) if _WILDCARDS & set(part)), len(parts))
         base = path.parent.joinpath(*parts[:literal])
         if literal == len(parts):
-            if base.suffix != ".toml":
-                msg = f"{naming} extends {pattern!r}, which is no TOML file"
-                raise InvalidFileError(
-                    msg, hint="Name a file that ends in '.toml', or a pattern such as 'skill/*.toml'."
-                )
+            if base.suffix not in SUFFIXES:
+                msg = f"{naming} extends {pattern!r}, which is no configuration file"
+                hint = "Name a file that ends in '.toml', or a pattern such as 'skill/*.toml'."
+                raise InvalidFileError(msg, hint=hint)
             yield base
             return
         if self._leaves(base):
@@ -328,7 +387,7 @@ class _Reader:
         if any("**" in part and part != "**" for part in parts):  # Python 3.13 would read it as '*'
             msg = f"{naming} extends {'/'.join(parts)!r}: '**' must be a whole name between slashes"
             raise InvalidFileError(msg, hint="A pattern looks like 'skill/*.toml'.")
-        found = [match for match in base.glob("/".join(parts)) if match.suffix == ".toml" and is_file(match)]
+        found = [match for match in base.glob("/".join(parts)) if match.suffix in SUFFIXES and is_file(match)]
         return sorted(match for match in found if not _is_hidden(match, base) and not match.samefile(naming.path))
 
 
@@ -340,9 +399,6 @@ def _extension(entry: Any) -> tuple[str, Strategy]:
     if isinstance(entry, str):
         return entry, "before"
     return entry["path"], entry.get("strategy", "before")
-
-
-_SUFFIX = ".toml"
 
 
 def fragment_layers(fragment: FragmentName, places: Places, load_paths: Sequence[str]) -> list[Layer]:
@@ -370,14 +426,14 @@ def fragment_layers(fragment: FragmentName, places: Places, load_paths: Sequence
 
 def _here(fragment: FragmentName, places: Places) -> Iterator[Path]:
     base = places.cwd / expanded(fragment.name)
-    if fragment.forced or base.suffix == _SUFFIX:
+    if fragment.forced or base.suffix in SUFFIXES:
         yield base
-    if base.suffix != _SUFFIX and fragment.name and base.name:
-        yield base.with_name(base.name + _SUFFIX)
+    if base.suffix not in SUFFIXES and fragment.name and base.name:
+        yield from (base.with_name(base.name + suffix) for suffix in SUFFIXES)
 
 
 def _by_root(name: str, places: Places, load_paths: Sequence[str]) -> Iterator[list[Path]]:
-    file = name if name.endswith(_SUFFIX) else name + _SUFFIX
+    files = [name] if name.endswith(SUFFIXES) else [name + suffix for suffix in SUFFIXES]
     roots = (
         (None if places.user is None else places.user / FRAGMENTS, "."),
         (places.root, f"{WORKSPACE_DIRECTORY}/{FRAGMENTS}"),
@@ -385,12 +441,12 @@ def _by_root(name: str, places: Places, load_paths: Sequence[str]) -> Iterator[l
     )
     for root, own in roots:
         if root is not None:
-            yield [root / expanded(directory) / file for directory in (*load_paths, own)]
+            yield [root / expanded(directory) / file for directory in (*load_paths, own) for file in files]
 
 
 def _first(paths: Sequence[Path] | Iterator[Path], searched: list[Path]) -> Path | None:
     for path in paths:
-        if path not in searched:
+        if path not in searched and path.suffix not in SUFFIXES[1:]:
             searched.append(path)
         if is_file(path):
             return path

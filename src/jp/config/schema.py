@@ -407,17 +407,18 @@ def got(value: Any) -> str:
     return words
 
 
-_ONLY_THERE: Mapping[str, str] = {
+ONLY_ORIGINALS: Mapping[str, str] = {
     "": "interrupt plugins",
     "assistant": "name",
     "conversation": "default_id inquiry labels",
     "conversation.compaction": "rules",
     "conversation.tools.*": "cancellation_response format",
+    "conversation.tools.*.access": "env",
     "conversation.tools.*.style": "error parameters results_file_link",
     "editor": "inline",
     "providers.llm.openai": "base_url_env",
     "providers.mcp.*": "checksum type",
-    "style": "inline_code lock_wait mcp_startup streaming tool_call typewriter",
+    "style": "inline_code lock_wait mcp_startup print_stderr stderr_rows streaming tool_call typewriter",
     "style.code": "color copy_link file_link line_numbers",
     "style.markdown": "hr_style table_continuation_edge table_max_column_width theme",
     "style.reasoning": "background extend_across_tool_calls summary_model",
@@ -430,7 +431,7 @@ def is_only_originals(path: KeyPath) -> bool:
     *above, name = path
     return any(
         name in names.split() and len(table) == len(above) and all(map(_fits, table, above))
-        for table, names in ((key.split(".") if key else [], names) for key, names in _ONLY_THERE.items())
+        for table, names in ((key.split(".") if key else [], names) for key, names in ONLY_ORIGINALS.items())
     )
 
 

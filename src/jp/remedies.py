@@ -81,6 +81,7 @@ View: TypeAlias = Literal[
     "context",
     "conversation",
     "conversations",
+    "ignored settings",
     "labels",
     "models",
     "prompts",
@@ -143,6 +144,12 @@ class Show(Remedy, frozen=True):
     refreshed: bool = False
 
 
+class ImportSettings(Remedy, frozen=True):
+    """Rewrite the configuration file `path` as TOML in jp's spelling."""
+
+    path: str
+
+
 class StoreKey(Remedy, frozen=True):
     """Store an API key for `provider`."""
 
@@ -178,6 +185,7 @@ AnyRemedy: TypeAlias = (
     | StoreKey
     | TrustWorkspace
     | CreateWorkspace
+    | ImportSettings
     | RemoveAttachment
 )
 

@@ -29,7 +29,7 @@ from jp.conversation.entries import AnyEntry, ConfigDelta
 from jp.conversation.entries import JsonObject as entries_JsonObject
 from jp.conversation.turns import undone
 from jp.errors import ConfigurationError
-from jp.remedies import TrustWorkspace, phrase
+from jp.remedies import Show, TrustWorkspace, phrase
 from jp.workspace.layout import MARKER, silo_directory, user_config_directory
 from jp.workspace.store import original_of
 
@@ -83,7 +83,13 @@ def require_tool(resolved: Resolved, name: str, info: ConversationInfo | None = 
 
 
 def tell_ignored(options: Options, resolved: Resolved, info: ConversationInfo | None = None) -> None:
-    """Name what is ignored, in one notice."""
+    """Name what is ignored, in one notice, and what jp cannot take as a file says it, in another."""
+    unsupported = [setting for layer in resolved.layers if layer.source for setting in layer.unsupported]
+    if unsupported:
+        from jp.config.original import summary_of
+
+        told = phrase("ignored or read differently: ", summary_of(unsupported))
+        options.notice(phrase(told, "; `", Show("ignored settings"), "` lists them"))
     if ignored := _ignored(resolved):
         told = phrase("ignored until trusted: ", listed(ignored))
         options.notice(phrase(told, "; `", remedy_for(ignored, info), "` accepts it"))

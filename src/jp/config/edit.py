@@ -1,10 +1,12 @@
-"""Edit and format configuration files: `jp config set` and `jp config fmt`. Files are replaced in one step."""
+"""Edit, format and rewrite configuration files: `jp config set`, `fmt` and `import`. Files are replaced in one step."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+import shutil
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +14,8 @@ import msgspec
 
 from jp.config.assignment import Assignment, FragmentName, JsonPatch, is_long_map, node_at, parse_cfg
 from jp.config.files import (
+    SUFFIXES,
+    TOML,
     InvalidFileError,
     Places,
     candidates,
@@ -23,11 +27,11 @@ from jp.config.files import (
     read_text,
     require_one_format,
 )
-from jp.config.layers import SEPARATORS
+from jp.config.layers import SEPARATORS, UnsupportedSetting
 from jp.config.schema import FILE, Free, InvalidValueError, Items, KeyPath, MergedText, Names, Node, Table, key_text
 from jp.config.toml import Data, UnwritableError, formatted, rewritten
 from jp.errors import ConfigurationError, StorageError
-from jp.remedies import Show, phrase
+from jp.remedies import ImportSettings, Show, phrase
 
 _HINT = "Check who may write there, and that the disk has room; the file is as it was."
 
@@ -103,6 +107,7 @@ def set_in_file(path: Path, values: Sequence[str]) -> None:
         StorageError: the file could not be written.
     """
     edits = [_edit(text) for text in values]
+    _refuse_other_format(path)
     with exclusive(path.parent):
         text = read_text(path) or ""
         checked(text, path)
@@ -113,6 +118,14 @@ def set_in_file(path: Path, values: Sequence[str]) -> None:
         checked(new, path)
         if new != text:
             replace_file(path, new)
+
+
+def _refuse_other_format(path: Path) -> None:
+    """Refuse to write a TOML file beside one in another format, of which then only one could count."""
+    other = next((other for other in map(path.with_suffix, SUFFIXES[1:]) if other.exists()), None)
+    if other is not None:
+        hint = phrase("Rewrite it as TOML first: `", ImportSettings(str(other)), "`.")
+        raise ConfigurationError(f"the settings are in {str(other)!r}, and jp writes only TOML", hint=hint)
 
 
 def _edit(text: str) -> JsonPatch | Assignment:
@@ -264,6 +277,78 @@ def files_read(places: Places) -> tuple[list[Path], list[Path]]:
     return inside, [path for path in found.values() if path not in inside]
 
 
+class Rewriting(msgspec.Struct, frozen=True, kw_only=True):
+    """A file in jp's spelling: what it says now and would say as the TOML file `target`.
+
+    `unsupported` is what would be lost, and `backup` where the file as it is would be kept.
+    """
+
+    path: Path
+    target: Path
+    old: str
+    new: str
+    unsupported: tuple[UnsupportedSetting, ...]
+    backup: Path
+
+
+def rewritings(paths: Iterable[Path]) -> list[Rewriting]:
+    """Return the files among `paths` that are not TOML in jp's spelling.
+
+    Raises:
+        ConfigurationError: a file is missing, invalid, or written in a way that cannot be kept.
+    """
+    return [found for path in paths if (found := _rewriting(path)) is not None]
+
+
+def _rewriting(path: Path) -> Rewriting | None:
+    from jp.config.original import adapt
+
+    text = _text_of(path)
+    checked(text, path)
+    data = parse(text, path)
+    adapted, unsupported = adapt(data)
+    target = path if path.suffix not in SUFFIXES[1:] else path.with_suffix(TOML)
+    if target == path and adapted == data:
+        return None
+    if target != path and target.exists():
+        raise ConfigurationError(f"{str(target)!r} is there already", hint="Move one of both files away.")
+    if _has_null(adapted):
+        hint = "Take it out, or write the default in its place."
+        raise ConfigurationError(f"{str(path)!r} unsets something with null, which TOML does not have", hint=hint)
+    try:
+        new = rewritten(text if target == path else "", adapted)
+    except UnwritableError as error:
+        raise ConfigurationError(f"{str(path)!r}: {error.message}", hint=error.hint) from None
+    checked(new, target)
+    return Rewriting(path=path, target=target, old=text, new=new, unsupported=unsupported, backup=_backup(path))
+
+
+def _backup(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.{number}.bak" if number else f"{path.name}.bak") for number in count())
+    return next(name for name in names if not name.exists())
+
+
+def write_rewriting(rewriting: Rewriting) -> None:
+    """Write a file in jp's spelling, and keep the file as it was under the name of its backup.
+
+    Raises:
+        ConfigurationError: the file has changed since it was read.
+        StorageError: it could not be written; the file is as it was.
+    """
+    path = rewriting.path
+    with exclusive(path.parent):
+        if read_text(path) != rewriting.old:
+            raise ConfigurationError(f"{str(path)!r} has just changed", hint="Run the command again.")
+        try:
+            shutil.copy2(path, rewriting.backup)
+            replace_file(rewriting.target, rewriting.new)
+            if rewriting.target != path:
+                path.unlink()
+        except OSError as error:
+            msg = f"{str(path)!r} could not be rewritten: {error.strerror}"
+            raise StorageError(msg, hint=_HINT) from None
+
+
 def format_files(paths: Sequence[Path], *, write: bool, report: Callable[[Layout], None]) -> None:
     """Format files; without `write` only look. Nothing is written where one of them is invalid.
 
@@ -287,13 +372,20 @@ def _write(path: Path) -> None:
             replace_file(path, text)
 
 
-def _formatted(path: Path) -> tuple[bool, str]:
-    """Return whether a file has the layout, and its text in that layout."""
+def _text_of(path: Path) -> str:
     text = read_text(path) if is_file(path) or not path.exists() else None
     if text is None:
         message = f"{str(path)!r} is no file" if path.exists() else f"there is no file {str(path)!r}"
         raise InvalidFileError(message, hint=phrase("`", Show("settings files"), "` prints which files are read."))
+    return text
+
+
+def _formatted(path: Path) -> tuple[bool, str]:
+    """Return whether a file has the layout, and its text in that layout. Only TOML has one."""
+    text = _text_of(path)
     checked(text, path)
+    if path.suffix in SUFFIXES[1:]:
+        return True, text
     try:
         new = formatted(text)
     except UnwritableError as error:

@@ -229,6 +229,9 @@ _WILDCARDS = frozenset("*?[")
 Strategy = Literal["before", "after"]
 
 
+MISSING = "there is no such file"
+
+
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """The layers of one file; `inherit` is false where it, or a file that it builds on, ends the merging of files."""
 
@@ -324,9 +327,13 @@ class _Reader:
         self.inherit = self.inherit and bool(directives.get("inherit", True))
         around: dict[Strategy, list[Layer]] = {"before": [], "after": []}
         reaches: list[str] = []
+        missing: list[UnsupportedSetting] = []
         for index, entry in enumerate(directives.get("extends", ())):
             pattern, strategy = _extension(entry)
             for target, layers in self._extended(pattern, _Naming(path, text, index), chain):
+                if layers is None:
+                    missing.append(UnsupportedSetting(path=("extends", str(index)), value=pattern, reading=MISSING))
+                    continue
                 around[strategy] += layers
                 if self._leaves(target):
                     reaches.append(os.path.realpath(target))
@@ -337,7 +344,7 @@ class _Reader:
             foreign=self._foreign,
             reaches=tuple(reaches),
             reached=chain[-1] if self._leaves(path) else "",
-            unsupported=read.unsupported,
+            unsupported=(*missing, *read.unsupported),
         )
         return [*around["before"], own, *around["after"]]
 
@@ -345,8 +352,13 @@ class _Reader:
         """Return whether the path lies outside the workspace of a foreign file."""
         return self._foreign and self._root is not None and not is_inside(path, self._root)
 
-    def _extended(self, pattern: str, naming: _Naming, chain: tuple[str, ...]) -> Iterator[tuple[Path, list[Layer]]]:
-        """Yield the files that match a pattern, each with its layers."""
+    def _extended(
+        self, pattern: str, naming: _Naming, chain: tuple[str, ...]
+    ) -> Iterator[tuple[Path, list[Layer] | None]]:
+        """Yield the files that match a pattern, each with its layers; None for one that a workspace's file misses.
+
+        The original JP goes on without it, and a workspace's files can do no more than it would let them do with it.
+        """
         try:
             targets = list(self._targets(pattern, naming))
         except InvalidFileError as error:
@@ -355,7 +367,7 @@ class _Reader:
             if os.path.realpath(target) in chain:
                 raise _circular(naming, pattern, target, chain)
             layers = self.load(target, chain)
-            if layers is None:
+            if layers is None and not self._foreign:
                 error = InvalidFileError(
                     f"{naming} extends {pattern!r}, which does not exist",
                     hint=f"There is no {str(target)!r}: create it, or take it out.",

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from jp.config.schema import KeyPath
 from jp.config.toml import Data
 from jp.errors import reason_of
 
 if TYPE_CHECKING:
-    from yaml import SafeLoader
+    from yaml import Node, SafeLoader
 
 _MOST_DEPTH = 200
 _MOST_VALUES = 50_000
@@ -114,6 +115,48 @@ def _yaml_loader() -> type[SafeLoader]:
             resolvers = loader.yaml_implicit_resolvers.setdefault(start, [])
             resolvers.append((f"tag:yaml.org,2002:{tag}", re.compile(pattern)))
     return loader
+
+
+_COMMENT = r"""("(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+')|//[^\n]*+|/\*.*?\*/"""
+
+
+def offsets(text: str) -> Mapping[KeyPath, tuple[int, int]]:
+    """Return the offsets at which each key, or element of a list, and its value begin; elements are named by index.
+
+    JSON is YAML as well, and JSON5 mostly is, without its comments: where it is not, no offset is known.
+    """
+    import yaml
+
+    if text.lstrip().startswith("{"):
+        text = re.sub(_COMMENT, _blank, text, flags=re.DOTALL).replace("\t", " ")
+    found: dict[KeyPath, tuple[int, int]] = {}
+    try:
+        root = yaml.compose(text, yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return found
+    waiting: list[tuple[KeyPath, object]] = [((), root)]
+    while waiting and len(found) < _MOST_VALUES:
+        path, node = waiting.pop()
+        for place, start, below in _named_nodes(node, path):
+            found[place] = (start, below.start_mark.index)
+            waiting.append((place, below))
+    return found
+
+
+def _blank(match: re.Match[str]) -> str:
+    return match[0] if match[1] is not None else re.sub(r"[^\n]", " ", match[0])
+
+
+def _named_nodes(node: object, path: KeyPath) -> Iterator[tuple[KeyPath, int, Node]]:
+    """Yield the entries of a table or a list: the path, the offset of the key or the element, and the value."""
+    import yaml
+
+    if isinstance(node, yaml.MappingNode):
+        for key, below in node.value:
+            yield (*path, str(key.value)), key.start_mark.index, below
+    elif isinstance(node, yaml.SequenceNode):
+        for index, below in enumerate(node.value):
+            yield (*path, str(index)), below.start_mark.index, below
 
 
 def _checked(data: Any) -> Data:

@@ -476,10 +476,10 @@ def _relative_file(adapter: _Adapter, value: Any, path: KeyPath) -> Any:
 
 
 def summary_of(settings: Iterable[UnsupportedSetting]) -> str:
-    """Return the keys of settings in one line, those of one kind together with their number."""
+    """Return settings in one line, those of one kind together with their number."""
     counts: dict[str, int] = {}
     for setting in settings:
-        key = key_text(_kind_of(setting.path))
+        key = f"extends {setting.value!r}" if setting.path[0] == "extends" else key_text(_kind_of(setting.path))
         counts[key] = counts.get(key, 0) + 1
     return ", ".join(key if count == 1 else f"{key} ({count})" for key, count in sorted(counts.items()))
 
@@ -487,7 +487,10 @@ def summary_of(settings: Iterable[UnsupportedSetting]) -> str:
 def _kind_of(path: KeyPath) -> KeyPath:
     """Return the key with `*` for a name that the user chose, and for an index."""
     for pattern, _ in _RULES:
-        ends = min(len(pattern), len(path))
-        if all(pattern[index] in {"*", _LIST, path[index]} for index in range(ends)) and len(path) >= len(pattern):
-            return (*("*" if name in {"*", _LIST} else name for name in pattern), *path[len(pattern) :])
+        if len(path) >= len(pattern) and all(map(_matches, pattern, path)):
+            return (*("*" if name == _LIST else name for name in pattern), *path[len(pattern) :])
     return path
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return pattern in {"*", _LIST, name}

@@ -1,4 +1,4 @@
-"""Positions in TOML: a tomlkit parser that notes where each key and each value begins, which tomlkit itself drops.
+"""Positions in configuration files: a tomlkit parser notes where each key and value begins, which tomlkit itself drops.
 
 It is imported on use, for an error or an explanation: a query only reads values, with tomllib.
 """
@@ -9,6 +9,7 @@ import functools
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from tomllib import TOMLDecodeError
 
 import msgspec
 from tomlkit.exceptions import TOMLKitError
@@ -16,6 +17,7 @@ from tomlkit.items import AoT, Item, Key, Table
 from tomlkit.parser import Parser
 
 from jp.config.schema import KeyPath
+from jp.config.toml import load_toml
 
 _SPACE = re.compile(r"[ \t]*")
 _LARGEST = 64 * 1024
@@ -36,7 +38,7 @@ def place_of(text: str, path: KeyPath, *, of_value: bool = False) -> Position | 
     """Return where a key is written first, or the nearest key above it; None where the text has none of them.
 
     Args:
-        text: TOML, the part of it that tomlkit can read.
+        text: the text of a file; of TOML, the part that tomlkit can read.
         path: the key; what a list or a table holds may stand below the `value` of its long form.
         of_value: return where the value begins instead.
     """
@@ -59,10 +61,22 @@ def positions(text: str) -> Mapping[KeyPath, tuple[int, int]]:
     """Return the offsets at which each key, or element of a list, and its value begin; elements are named by index."""
     if len(text) > _LARGEST:
         return {}
+    if not _is_toml(text):
+        from jp.config.formats import offsets
+
+        return offsets(text)
     locator = _Locator(text)
     with suppress(TOMLKitError, RecursionError):  # what stands above is located
         locator.parse()
     return locator.found
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        load_toml(text)
+    except (TOMLDecodeError, RecursionError):
+        return False
+    return True
 
 
 class _Locator(Parser):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from jp.app.options import AnyWorkspace, Options, current_directory
 from jp.config.files import Places
-from jp.config.layers import Ignored, Layer, Resolved
+from jp.config.layers import Ignored, Layer, Resolved, resolve
 from jp.config.model import JsonObject, resolve_alias
 from jp.config.schema import KeyPath
 from jp.config.sources import cfg_layers, conversation_layers, lower_layers
@@ -82,17 +82,33 @@ def require_tool(resolved: Resolved, name: str, info: ConversationInfo | None = 
         raise UntrustedError(needed, remedy=remedy_for(needed, info))
 
 
-def tell_ignored(options: Options, resolved: Resolved, info: ConversationInfo | None = None) -> None:
-    """Name what is ignored, in one notice, and what jp cannot take as a file says it, in another."""
+def tell_ignored(
+    options: Options, resolved: Resolved, info: ConversationInfo | None = None, *, of_use: bool = False
+) -> None:
+    """Name what is ignored, in one notice, and what jp cannot take as a file says it, in another.
+
+    `of_use`: without what is ignored of tools that the model would not be offered even if it were trusted.
+    """
     unsupported = [setting for layer in resolved.layers if layer.source for setting in layer.unsupported]
     if unsupported:
         from jp.config.original import summary_of
 
         told = phrase("ignored or read differently: ", summary_of(unsupported))
         options.notice(phrase(told, "; `", Show("ignored settings"), "` lists them"))
-    if ignored := _ignored(resolved):
+    ignored = _ignored(resolved)
+    if ignored := _of_use(ignored, resolved) if of_use and ignored else ignored:
         told = phrase("ignored until trusted: ", listed(ignored))
         options.notice(phrase(told, "; `", remedy_for(ignored, info), "` accepts it"))
+
+
+def _of_use(values: Sequence[Ignored], resolved: Resolved) -> list[Ignored]:
+    """Return the values without those of tools that the model would not be offered even if they were trusted."""
+    from jp.config.tool_restriction import ALL, TOOLS
+    from jp.tool.toolbox import is_enabled, settings_of
+
+    settings = [resolve(resolved.layers).config.conversation.tools, resolved.config.conversation.tools]
+    offered = {name for each in settings for name in each if is_enabled(settings_of(name, each))}
+    return [value for value in values if value.path[: len(TOOLS)] != TOOLS or {*value.path[2:3]} <= {ALL, *offered}]
 
 
 def untrusted_attachments(resolved: Resolved) -> tuple[Ignored, ...]:

@@ -30,7 +30,7 @@ def adapt(raw: JsonObject, *, refuse: Refuse = raising) -> tuple[JsonObject, tup
 
     Args:
         raw: the plain data of a layer, which is not changed.
-        refuse: takes a setting that jp does not have and must not ignore; it is left out.
+        refuse: takes a setting that jp does not have and must not ignore.
     """
     adapter = _Adapter(refuse)
     for pattern, rule in _RULES:
@@ -478,10 +478,19 @@ def _relative_file(adapter: _Adapter, value: Any, path: KeyPath) -> Any:
 def summary_of(settings: Iterable[UnsupportedSetting]) -> str:
     """Return settings in one line, those of one kind together with their number."""
     counts: dict[str, int] = {}
+    missing: dict[str, None] = {}
     for setting in settings:
-        key = f"extends {setting.value!r}" if setting.path[0] == "extends" else key_text(_kind_of(setting.path))
+        if setting.path[0] == "extends":
+            missing[setting.value] = None
+            continue
+        key = key_text(_kind_of(setting.path))
         counts[key] = counts.get(key, 0) + 1
-    return ", ".join(key if count == 1 else f"{key} ({count})" for key, count in sorted(counts.items()))
+    keys = [key if count == 1 else f"{key} ({count})" for key, count in sorted(counts.items())]
+    if len(missing) == 1:
+        keys.append(f"the missing file {next(iter(missing))!r}")
+    elif missing:
+        keys.append(f"{len(missing)} missing files")
+    return ", ".join(keys)
 
 
 def _kind_of(path: KeyPath) -> KeyPath:

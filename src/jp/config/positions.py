@@ -9,7 +9,6 @@ import functools
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from tomllib import TOMLDecodeError
 
 import msgspec
 from tomlkit.exceptions import TOMLKitError
@@ -17,7 +16,6 @@ from tomlkit.items import AoT, Item, Key, Table
 from tomlkit.parser import Parser
 
 from jp.config.schema import KeyPath
-from jp.config.toml import load_toml
 
 _SPACE = re.compile(r"[ \t]*")
 _LARGEST = 64 * 1024
@@ -61,22 +59,15 @@ def positions(text: str) -> Mapping[KeyPath, tuple[int, int]]:
     """Return the offsets at which each key, or element of a list, and its value begin; elements are named by index."""
     if len(text) > _LARGEST:
         return {}
-    if not _is_toml(text):
-        from jp.config.formats import offsets
-
-        return offsets(text)
     locator = _Locator(text)
     with suppress(TOMLKitError, RecursionError):  # what stands above is located
         locator.parse()
-    return locator.found
+    if locator.found:
+        return locator.found
 
+    from jp.config.formats import offsets
 
-def _is_toml(text: str) -> bool:
-    try:
-        load_toml(text)
-    except (TOMLDecodeError, RecursionError):
-        return False
-    return True
+    return offsets(text)
 
 
 class _Locator(Parser):

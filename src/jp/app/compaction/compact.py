@@ -491,7 +491,7 @@ async def make_compaction(options: Options, held: OpenConversation, request: Com
     if plan.summary is not None:
         # Only now does anything reach out, with a key.
         require_trust(resolved, held.info, model=order.summary.model or config.assistant.model.id)
-        tell_ignored(options, resolved, held.info)
+        tell_ignored(options, resolved, held.info, of_use=True)
     return await make(previewer, plan, order, workspace=held.workspace, notice=options.notice)
 
 

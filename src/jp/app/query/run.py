@@ -346,7 +346,7 @@ def _settled(context: QueryContext, held: QueryConversation | None, schemes: Att
     info = None if held is None else held.info
     for name in sorted(arguments.approve.union(filter(None, [arguments.tool_use]))):
         require_tool(settings.resolved, name, info)
-    tell_ignored(context.options, settings.resolved, info)
+    tell_ignored(context.options, settings.resolved, info, of_use=True)
     schemes.distrust(settings.resolved)
     return settings
 

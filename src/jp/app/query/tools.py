@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from jp.app.query.conversation import QueryContext, QueryConversation
 from jp.app.settings import require_tool
 from jp.app.toolset import Toolset
 from jp.config.entries import ToolConfig
-from jp.config.layers import Layer, Resolved, contributions
+from jp.config.layers import Change, Layer, MapChange, Resolved, contributions
 from jp.config.model import AppConfig
 from jp.config.sources import flag_layer
 from jp.conversation.entries import AnyEntry
@@ -130,10 +130,11 @@ _SHOWN = 5
 
 
 def without_missing_tools(resolved: Resolved, cache_directory: Path) -> tuple[AppConfig, tuple[str, ...]]:
-    """Return the configuration without the tools that only the conversation itself names and that are not here.
+    """Return the configuration without the tools that only the conversation or the workspace names and are not here.
 
-    Besides, notices about those that it enables. A name that a file or an option has stays: it is a mistake that can
-    be fixed. `cache_directory` remembers what other packages provide.
+    Besides, notices about those that it enables. A name that the user's own file or an option has stays, and so does
+    one that is close to a tool's: it is a mistake that can be fixed. `cache_directory` remembers what other packages
+    provide.
     """
     config = resolved.config
     tools = config.conversation.tools
@@ -143,26 +144,51 @@ def without_missing_tools(resolved: Resolved, cache_directory: Path) -> tuple[Ap
     from jp.tool.toolbox import ALL
 
     toolset = Toolset(config, cache_directory=cache_directory)
-    named = (name for name in tools if name != ALL and _is_conversations_only(resolved, name))
+    named = {name: kind for name in tools if name != ALL and (kind := _namers(resolved, name)) is not None}
     missing = {name for name in named if not toolset.is_known(name)}
+    missing = {name for name in missing if named[name] == "conversation" or not _is_mistyped(name, toolset.names)}
     if not missing:
         return config, ()
     here = {name: settings for name, settings in tools.items() if name not in missing}
     enabled = sorted(name for name in missing if tools[name].enable)
-    return replace(config, conversation=replace(config.conversation, tools=here)), _sentences(enabled)
+    used = [name for name in enabled if named[name] == "conversation"]
+    return replace(config, conversation=replace(config.conversation, tools=here)), (
+        *_sentences("tools that this conversation was used with are not here", used),
+        *_sentences("tools that files of this workspace enable are not here", sorted({*enabled} - {*used})),
+    )
 
 
-def _is_conversations_only(resolved: Resolved, name: str) -> bool:
+def _namers(resolved: Resolved, name: str) -> Literal["conversation", "workspace"] | None:
+    """Return what alone names or defines a tool: the conversation, or files that come with the workspace, too."""
     found = contributions(resolved.layers, ("conversation", "tools", name))
-    return all(contribution.layer.origin.kind == "conversation" for contribution in found)
+    if all(one.layer.origin.kind == "conversation" for one in found):
+        return "conversation"
+    if all(one.layer.foreign or one.layer.origin.kind == "conversation" for one in found):
+        return "workspace"
+    defining = [one.layer for one in found if _defines(one.change)]
+    return "workspace" if defining and all(layer.foreign for layer in defining) else None
 
 
-def _sentences(enabled: Collection[str]) -> tuple[str, ...]:
-    if not enabled:
+def _defines(change: Change) -> bool:
+    return isinstance(change, MapChange) and not {"command", "source"}.isdisjoint(change.entries)
+
+
+def _is_mistyped(name: str, names: Collection[str]) -> bool:
+    import difflib
+
+    return bool(difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE))
+
+
+_CLOSE = 0.85
+"""Two letters of a tool's name are exchanged."""
+
+
+def _sentences(problem: str, names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
         return ()
-    shown = ", ".join(repr(name) for name in list(enabled)[:_SHOWN])
-    more = f" and {len(enabled) - _SHOWN} more" if len(enabled) > _SHOWN else ""
-    return (f"tools that this conversation was used with are not here: {shown}{more}",)
+    shown = ", ".join(map(repr, names[:_SHOWN]))
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (f"{problem}: {shown}{more}",)
 
 
 ToolFactory = Callable[[], "Tool"]

@@ -239,7 +239,9 @@ def test_what_no_request_has_attached_is_not_attached_now_either(events: list[Ev
 
 def test_its_settings_need_trust_wherever_it_lies(tmp_path: Path) -> None:
     root = tmp_path / "work"
-    tools = {"conversation": {"tools": {"fs_read_file": {"run": "unattended", "enable": True}, "gone": {"enable": True}}}}
+    tools = {
+        "conversation": {"tools": {"fs_read_file": {"run": "unattended", "enable": True}, "gone": {"enable": True}}}
+    }
     placed(root, [event("config_delta", delta=tools), *current()])
 
     untrusted = run_jp("query", *MODEL, "--id", ID, "more", cwd=root)

@@ -44,8 +44,8 @@ def load(text: str, suffix: str) -> Data:
     """Return the data of a text whose file has this ending.
 
     Raises:
-        MalformedError: it is not of that format, or no table of named values.
-        RecursionError: it is nested too deeply, or holds too many values.
+        MalformedError: it is not of that format, no table of named values, or too large.
+        RecursionError: it is nested too deeply.
     """
     reader = {".json": _load_json, ".json5": _load_json5}.get(suffix, _load_yaml)
     return _checked(reader(text))
@@ -109,7 +109,7 @@ def _yaml_loader() -> type[SafeLoader]:
     for tag, pattern, first in (
         ("bool", r"(?:true|True|TRUE|false|False|FALSE)\Z", "tTfF"),
         ("int", r"[-+]?(?:0|[1-9][0-9]*)\Z", "-+0123456789"),
-        ("float", r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z", "-+.0123456789"),
+        ("float", r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z", "-+.0123456789"),
     ):
         for start in first:
             resolvers = loader.yaml_implicit_resolvers.setdefault(start, [])
@@ -173,7 +173,7 @@ def _checked(data: Any) -> Data:
         if not level:
             return cast("Data", data)
         if count > _MOST_VALUES:
-            raise RecursionError
+            raise MalformedError(f"it holds more than {_MOST_VALUES:,} values", 1, 1, hint=_HINT)
     raise RecursionError
 
 

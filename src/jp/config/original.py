@@ -122,7 +122,7 @@ def _model_id(adapter: _Adapter, value: Any, path: KeyPath) -> Any:
     match value:
         case {"provider": str() as provider, "name": str() as name}:
             return f"{provider}/{name}"
-        case {"id": identity, **rest}:
+        case {"id": identity, **rest} if not _table(identity).get("id"):
             _ignore_rest(adapter, rest, path)
             return _model_id(adapter, identity, (*path, "id"))
         case {"parameters": _, **rest} if not rest:

@@ -78,7 +78,8 @@ def require_tool(resolved: Resolved, name: str, info: ConversationInfo | None = 
     """
     path = ("conversation", "tools", name)
     needed = [value for value in resolved.ignored if value.path[: len(path)] == path]
-    if needed and name not in resolved.config.conversation.tools:
+    is_undefined = any(value.path[-1] in {"command", "source"} and not value.is_own for value in needed)
+    if needed and (is_undefined or name not in resolved.config.conversation.tools):
         raise UntrustedError(needed, remedy=remedy_for(needed, info))
 
 

@@ -58,16 +58,25 @@ def exclusive(directory: Path) -> Generator[None]:
         os.close(handle)
 
 
-def _check_extensions(written: Path, target: Path) -> None:
-    """Refuse a file whose `extends` leads to what is not there, before it takes the place of one that could be read."""
+def _check_extensions(written: Path, target: Path, before: Path) -> None:
+    """Refuse a file whose `extends` leads to what is not there, before it takes the place of one that could be read.
+
+    Where `before`, the file as it was, already does that, its workspace goes on without it.
+    """
+    try:
+        load_group(before, kind="user", root=None, foreign=False)
+    except ConfigurationError:
+        return
     try:
         load_group(written, kind="user", root=None, foreign=False)
     except ConfigurationError as error:
         raise ConfigurationError(error.message.replace(str(written), str(target)), hint=error.hint) from None
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str, *, before: Path | None = None) -> None:
     """Write a file beside `path` (where a link leads) and put it in its place, with its permissions.
+
+    `before` is the file as it was, if that has another name.
 
     Raises:
         ConfigurationError: it extends what is not there; the file is as it was.
@@ -85,7 +94,7 @@ def replace_file(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         if not path.is_symlink():  # what it extends is relative to the link
-            _check_extensions(written, target)
+            _check_extensions(written, target, before or target)
         written.replace(target)
     except ConfigurationError:
         written.unlink(missing_ok=True)
@@ -341,7 +350,7 @@ def write_rewriting(rewriting: Rewriting) -> None:
             raise ConfigurationError(f"{str(path)!r} has just changed", hint="Run the command again.")
         try:
             shutil.copy2(path, rewriting.backup)
-            replace_file(rewriting.target, rewriting.new)
+            replace_file(rewriting.target, rewriting.new, before=path)
             if rewriting.target != path:
                 path.unlink()
         except OSError as error:

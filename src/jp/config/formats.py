@@ -127,8 +127,9 @@ def offsets(text: str) -> Mapping[KeyPath, tuple[int, int]]:
     """
     import yaml
 
-    if text.lstrip().startswith("{"):
-        text = re.sub(_COMMENT, _blank, text, flags=re.DOTALL).replace("\t", " ")
+    without_comments = re.sub(_COMMENT, _blank, text, flags=re.DOTALL)
+    if without_comments.lstrip().startswith("{"):
+        text = without_comments.replace("\t", " ")
     found: dict[KeyPath, tuple[int, int]] = {}
     try:
         root = yaml.compose(text, yaml.SafeLoader)

@@ -502,9 +502,9 @@ def test_importing_without_persistence_makes_no_sense(here: Path) -> None:
 
 def test_reasoning_that_nobody_signed_is_named_and_sent_to_servers_that_take_it_as_text(tmp_path: Path) -> None:
     root = tmp_path / "work"
-    placed(
-        root, [event("turn_start"), *(event("chat_response", reasoning=f"thought {n}") for n in range(2)), *current()]
-    )
+    started, asked, *others = current()
+    thoughts = [event("chat_response", reasoning=f"thought {number}") for number in range(2)]
+    placed(root, [started, asked, *thoughts, *others])
     server = 'providers.llm.mine:={"base_url": "http://127.0.0.1:9/v1", "return_reasoning": "text"}'
 
     as_text = run_jp("query", "-m", "mine/x", "-c", server, "--id", ID, "--dry-run", "-F", "json", "more", cwd=root)

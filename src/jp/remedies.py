@@ -145,9 +145,9 @@ class Show(Remedy, frozen=True):
 
 
 class ImportSettings(Remedy, frozen=True):
-    """Rewrite the configuration file `path` as TOML in jp's spelling."""
+    """Rewrite the configuration file `path`, or all that are read here, as TOML in jp's spelling."""
 
-    path: str
+    path: str = ""
 
 
 class StoreKey(Remedy, frozen=True):

@@ -43,7 +43,7 @@ def workspace(tmp_path: Path, **files: str) -> Path:
 def test_a_preview_shows_the_changes_and_makes_none(tmp_path: Path) -> None:
     root = workspace(tmp_path, config__toml=ORIGINAL)
 
-    result = run_jp("config", "import", cwd=root)
+    result = run_jp("config", "import", "--dry-run", cwd=root)
 
     assert result.code == 0
     assert '-name = "A friend"  # gone' in result.stdout.splitlines()
@@ -56,14 +56,14 @@ def test_a_file_is_rewritten_with_its_comments_and_kept_as_it_was(tmp_path: Path
     root = workspace(tmp_path, config__toml=ORIGINAL, config__toml__bak="an older copy")
     file = root / ".jp" / "config.toml"
 
-    result = run_jp("config", "import", "--write", cwd=root)
-    data = json.loads(run_jp("config", "import", "--write", "-F", "json", cwd=root).stdout)
+    result = run_jp("config", "import", cwd=root)
+    data = json.loads(run_jp("config", "import", "-F", "json", cwd=root).stdout)
 
     assert result.stdout.startswith(f"wrote {file}, and kept {file}.1.bak\n")
     assert file.read_text(encoding="utf-8") == OURS
     assert Path(f"{file}.1.bak").read_text(encoding="utf-8") == ORIGINAL
     assert Path(f"{file}.bak").read_text(encoding="utf-8") == "an older copy"
-    assert data == {"schema": 1, "written": True, "files": []}
+    assert data == {"schema": 1, "dry_run": False, "files": []}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_file_in_another_format_becomes_toml(name: str, text: str, tmp_path: P
     root = workspace(tmp_path, **{name: text})
     file = root / ".jp" / name.replace("__", ".")
 
-    result = run_jp("config", "import", "--write", str(file), cwd=root)
+    result = run_jp("config", "import", str(file), cwd=root)
 
     assert result.code == 0
     assert not file.exists()
@@ -94,7 +94,7 @@ def test_fragments_are_rewritten_too_and_what_is_jps_is_left_alone(tmp_path: Pat
     fragment = root / ".jp" / "config" / "skill" / "a.toml"
     fragment.write_text('[assistant]\nname = "x"\n', encoding="utf-8")
 
-    result = run_jp("config", "import", "--write", cwd=root)
+    result = run_jp("config", "import", cwd=root)
 
     assert result.stdout.splitlines()[0] == f"wrote {fragment}, and kept {fragment}.bak"
     assert fragment.read_text(encoding="utf-8") == "[assistant]\n"
@@ -113,7 +113,7 @@ def test_fragments_are_rewritten_too_and_what_is_jps_is_left_alone(tmp_path: Pat
 def test_what_cannot_be_rewritten_is_an_error_and_stays(name: str, text: str, message: str, tmp_path: Path) -> None:
     root = workspace(tmp_path, **{name: text})
 
-    check_failure(run_jp("config", "import", "--write", cwd=root), 3, message)
+    check_failure(run_jp("config", "import", cwd=root), 3, message)
     assert [path.read_text(encoding="utf-8") for path in (root / ".jp").iterdir()] == [text]
 
 
@@ -122,9 +122,7 @@ def test_a_link_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(ORIGINAL, encoding="utf-8")
     (root / ".jp" / "config.toml").symlink_to(tmp_path / "mine.toml")
 
-    check_failure(
-        run_jp("config", "import", "--write", ".jp/config.toml", cwd=root), 1, "is a link, and is not written through"
-    )
+    check_failure(run_jp("config", "import", ".jp/config.toml", cwd=root), 1, "is a link, and is not written through")
     assert (tmp_path / "mine.toml").read_text(encoding="utf-8") == ORIGINAL
 
 
@@ -133,7 +131,7 @@ def test_what_was_trusted_stays_trusted(tmp_path: Path) -> None:
     root = workspace(tmp_path, config__toml=text)
     run_jp("workspace", "trust", "--yes", cwd=root)
 
-    run_jp("config", "import", "--write", cwd=root)
+    run_jp("config", "import", cwd=root)
 
     assert run_jp("config", "get", "conversation.tools.fs_read_file.run", cwd=root).stdout == "unattended\n"
 
@@ -141,5 +139,5 @@ def test_what_was_trusted_stays_trusted(tmp_path: Path) -> None:
 def test_nothing_is_written_without_persistence(tmp_path: Path) -> None:
     root = workspace(tmp_path, config__toml=ORIGINAL)
 
-    assert run_jp("config", "import", "--write", "--no-persist", cwd=root).code == 2
-    assert run_jp("config", "import", "--no-persist", cwd=root).code == 0
+    assert run_jp("config", "import", "--no-persist", cwd=root).code == 2
+    assert run_jp("config", "import", "--dry-run", "--no-persist", cwd=root).code == 0

@@ -100,8 +100,11 @@ def test_a_query_goes_on_and_one_note_names_what_is_ignored(tmp_path: Path) -> N
     assert (result.code, result.stdout) == (0, "You said: hi\n")
     notes = [line for line in result.stderr.splitlines() if "read differently" in line]
     ignored = "conversation.inquiry, conversation.title.generate.model.parameters, plugins, style.code.copy_link"
-    missing = "the missing file 'config/default.toml'; `jp config show --ignored` lists them"
-    assert notes == [f"note: ignored or read differently: {ignored}, {missing}"]
+    missing = "the missing file 'config/default.toml'"
+    remedies = "`jp config show --ignored` lists them, `jp config import` rewrites the files"
+    assert notes == [
+        f"note: settings of the original JP, ignored or read differently: {ignored}, {missing}; {remedies}"
+    ]
 
 
 def test_a_fragment_adds_to_the_prompt_and_its_missing_tools_are_named(tmp_path: Path) -> None:
@@ -168,7 +171,7 @@ def test_settings_may_be_in_any_format_that_the_original_reads(name: str, text: 
     assert (asked.code, asked.stdout) == (0, "You said: hi\n")
     assert listed.stdout == f'{root / ".jp" / name}, line {line}: assistant.name = "x" (ignored)\n'
     assert str(root / ".jp" / name) in paths.stdout
-    check_failure(refused, 3, "jp writes only TOML", f"jp config import --write {root / '.jp' / name}")
+    check_failure(refused, 3, "jp writes only TOML", f"jp config import {root / '.jp' / name}")
 
 
 @pytest.mark.parametrize("name", ["config.json", "config.json5", "config.yaml", "config.yml", "config.toml"])
@@ -286,7 +289,7 @@ def test_the_shared_settings_are_rewritten_so_that_nothing_is_ignored(tmp_path: 
     options = [option for fragment in FRAGMENTS for option in ("--cfg", f".jp/{fragment}")]
     before = json.loads(run_jp("config", "show", *options, "-F", "json", cwd=root).stdout)
 
-    written = run_jp("config", "import", "--write", cwd=root)
+    written = run_jp("config", "import", cwd=root)
     after = json.loads(run_jp("config", "show", *options, "-F", "json", cwd=root).stdout)
     listed = json.loads(run_jp("config", "show", "--ignored", *options, "-F", "json", cwd=root).stdout)
     again = run_jp("config", "import", cwd=root)

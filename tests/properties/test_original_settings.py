@@ -33,9 +33,11 @@ WORDS = (
     *("id", "provider", "name", "parameters", "effort", "exclude", "value", "strategy", "state", "allow_toggle"),
     *("type", "path", "params", "truncate", "lines", "rules", "keep_first", "keep_last", "reasoning", "tool_calls"),
     *("summary", "model", "create", "update", "delete", "write", "read", "external", "execute", "seed"),
+    *("dedup", "discard_when_merged", "auth", "api_key_env", "program", "args", "shell", "env", "name", "access", "*"),
 )
+VALUE_WORDS = ("on", "5m", "stdio", "replace", "append", "keep", "deep_merge", "true", "api_key", "disabled", "2kb")
 SHAPED: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from([*WORDS, "on", "5m", "stdio", "replace", "append"]),
+    st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(WORDS + VALUE_WORDS),
     lambda below: st.lists(below, max_size=3) | st.dictionaries(st.sampled_from(WORDS), below, max_size=4),
     max_leaves=10,
 )
@@ -43,7 +45,8 @@ KEYS = sorted({
     *(key_text(path).replace("*", "t") for path, _ in known_keys(APP)),
     *(f"{table}.{name}".strip(".").replace("*", "t") for table, own in ONLY_ORIGINALS.items() for name in own.split()),
     "assistant.model", "assistant.model.parameters", "conversation.title.generate", "conversation.tools.t",
-    "conversation.compaction", "providers.llm.aliases.t", "editor", "conversation.tools",
+    "conversation.compaction", "providers.llm.aliases.t", "editor", "conversation.tools", "providers.mcp",
+    "providers.llm", "providers.llm.anthropic", "conversation.tools.t.access", "assistant",
 })  # fmt: skip
 
 

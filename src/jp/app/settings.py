@@ -29,7 +29,7 @@ from jp.conversation.entries import AnyEntry, ConfigDelta
 from jp.conversation.entries import JsonObject as entries_JsonObject
 from jp.conversation.turns import undone
 from jp.errors import ConfigurationError
-from jp.remedies import Show, TrustWorkspace, phrase
+from jp.remedies import ImportSettings, Show, TrustWorkspace, phrase
 from jp.workspace.layout import MARKER, silo_directory, user_config_directory
 from jp.workspace.store import original_of
 
@@ -94,12 +94,15 @@ def tell_ignored(
     if unsupported:
         from jp.config.original import summary_of
 
-        told = phrase("ignored or read differently: ", summary_of(unsupported))
-        options.notice(phrase(told, "; `", Show("ignored settings"), "` lists them"))
+        told = phrase("settings of the original JP, ignored or read differently: ", summary_of(unsupported))
+        told = phrase(told, "; `", Show("ignored settings"), "` lists them")
+        if any(setting.path[0] != "extends" for setting in unsupported):
+            told = phrase(told, ", `", ImportSettings(), "` rewrites the files")
+        options.notice_once(told)
     ignored = _ignored(resolved)
     if ignored := _of_use(ignored, resolved) if of_use and ignored else ignored:
         told = phrase("ignored until trusted: ", listed(ignored))
-        options.notice(phrase(told, "; `", remedy_for(ignored, info), "` accepts it"))
+        options.notice_once(phrase(told, "; `", remedy_for(ignored, info), "` accepts it"))
 
 
 def _of_use(values: Sequence[Ignored], resolved: Resolved) -> list[Ignored]:

@@ -310,14 +310,11 @@ def rewritings(paths: Iterable[Path]) -> list[Rewriting]:
 
 
 def _rewriting(path: Path) -> Rewriting | None:
-    from jp.config.original import adapt
-
     text = _text_of(path)
-    checked(text, path)
-    data = parse(text, path)
-    adapted, unsupported = adapt(data)
+    read = checked(text, path)
+    adapted = dict(read.data)
     target = path if path.suffix not in SUFFIXES[1:] else path.with_suffix(TOML)
-    if target == path and adapted == data:
+    if target == path and adapted == parse(text, path):
         return None
     if target != path and target.exists():
         raise ConfigurationError(f"{str(target)!r} is there already", hint="Move one of both files away.")
@@ -329,7 +326,7 @@ def _rewriting(path: Path) -> Rewriting | None:
     except UnwritableError as error:
         raise ConfigurationError(f"{str(path)!r}: {error.message}", hint=error.hint) from None
     checked(new, target)
-    return Rewriting(path=path, target=target, old=text, new=new, unsupported=unsupported, backup=_backup(path))
+    return Rewriting(path=path, target=target, old=text, new=new, unsupported=read.unsupported, backup=_backup(path))
 
 
 def _backup(path: Path) -> Path:

@@ -189,9 +189,13 @@ def _quoting(text: str, path: Path, what: str, line: int, column: int, *, hint: 
 
 
 class Spelled(msgspec.Struct, frozen=True):
-    """The change that settings ask for, and what of them jp ignores or reads as something else."""
+    """The change that settings ask for, and what of them jp ignores or reads as something else.
+
+    `data` are the settings in jp's spelling.
+    """
 
     change: MapChange
+    data: Mapping[str, Any]
     unsupported: tuple[UnsupportedSetting, ...] = ()
 
 
@@ -200,12 +204,12 @@ def read_spelled(raw: Mapping[str, Any], root: Table, *, refuse: Refuse = raisin
     refused: list[InvalidValueError] = []
     change = read_partial(raw, root, refuse=refused.append)
     if not refused:
-        return Spelled(change)
+        return Spelled(change, raw)
 
     from jp.config.original import adapt
 
     adapted, unsupported = adapt(dict(raw), refuse=refuse)
-    return Spelled(read_partial(adapted, root, refuse=refuse), unsupported)
+    return Spelled(read_partial(adapted, root, refuse=refuse), adapted, unsupported)
 
 
 def checked(text: str, path: Path) -> Spelled:

@@ -408,17 +408,17 @@ def got(value: Any) -> str:
 
 
 ONLY_ORIGINALS: Mapping[str, str] = {
-    "": "interrupt plugins",
+    "": "interrupt loader plugins",
     "assistant": "name",
     "conversation": "default_id inquiry labels",
     "conversation.compaction": "rules",
     "conversation.tools.*": "cancellation_response format",
-    "conversation.tools.*.access": "env",
-    "conversation.tools.*.style": "error parameters results_file_link",
+    "conversation.tools.*.style": "error joins_reasoning parameters print_stderr results_file_link",
     "editor": "inline",
-    "providers.llm.openai": "base_url_env",
+    "providers.llm.anthropic": "acp_config_dirs subscription_flow",
+    "providers.llm.openai": "base_url_env codex_base_url codex_base_url_env",
     "providers.mcp.*": "checksum type",
-    "style": "inline_code lock_wait mcp_startup print_stderr stderr_rows streaming tool_call typewriter",
+    "style": "inline_code lock_wait mcp_startup streaming tool_call typewriter",
     "style.code": "color copy_link file_link line_numbers",
     "style.markdown": "hr_style table_continuation_edge table_max_column_width theme",
     "style.reasoning": "background extend_across_tool_calls summary_model",

@@ -62,7 +62,7 @@ def test_the_originals_forms_are_rewritten(raw: dict[str, Any], expected: dict[s
 def test_what_the_original_says_of_offering_a_tool(original: Any, ours: Any) -> None:
     raw = {"conversation": {"tools": {"a": {"enable": original}}}}
 
-    assert adapt(raw) == ({"conversation": {"tools": {"a": {"enable": ours}}}}, ())
+    assert adapt(raw)[0] == {"conversation": {"tools": {"a": {"enable": ours}}}}
 
 
 def attached(*declarations: Any, **form: Any) -> dict[str, Any]:
@@ -261,6 +261,49 @@ def at(key: str, value: Any) -> dict[str, Any]:
             },
         ),
         ("conversation.compaction", 5, 5),
+        ("assistant.instructions", {"value": [], "dedup": "true"}, {"value": [], "dedup": True}),
+        ("assistant.model.parameters.stop_words", {"value": ["x"], "dedup": "false"}, {"value": ["x"], "dedup": False}),
+        ("assistant.request.max_response_bytes", "512 KB", 512 * 1024),
+        ("assistant.request.max_response_bytes", "1MiB", 1024**2),
+        ("assistant.request.max_response_bytes", "2g", 2 * 1024**3),
+        ("assistant.request.max_response_bytes", "900", 900),
+        ("assistant.request.max_response_bytes", "1 mile", "1 mile"),
+        (
+            "template.values",
+            {"value": {"a": {"b": 1}}, "strategy": "deep_merge", "discard_when_merged": False},
+            {"value": {"a": {"b": 1}}, "strategy": "merge"},
+        ),
+        (
+            "conversation.tools",
+            {"value": {"t": {"enable": "on"}}, "strategy": "replace", "*": {"run": "ask"}},
+            {"value": {"t": {"enable": True}, "*": {"run": "ask"}}, "strategy": "replace"},
+        ),
+        (
+            "conversation.tools.t.questions",
+            {"value": {"q": {"target": "user"}}, "strategy": "deep_merge"},
+            {"value": {"q": {"target": "user"}}, "strategy": "merge"},
+        ),
+        (
+            "providers.llm.aliases",
+            {"value": {"x": {"provider": "a", "name": "b"}}, "strategy": "merge"},
+            {"value": {"x": "a/b"}, "strategy": "merge"},
+        ),
+        ("template.values", {"value": {"a": 1}, "strategy": "soon"}, {"value": {"a": 1}, "strategy": "soon"}),
+        ("editor.cmd", {"program": "vi", "args": ["-c", "set tw=80"]}, "vi -c 'set tw=80'"),
+        ("editor.cmd", {"program": "tee -a", "shell": True}, """sh -c 'tee -a "$@"' sh"""),
+        ("editor.cmd", {"arguments": []}, {"arguments": []}),
+        ("providers.llm.google", {"auth": ["api_key"], "api_key_env": ["A"]}, {"api_key_env": "A"}),
+        (
+            "providers.llm.mine",
+            {"api_key_env": {"work": ["A"]}, "base_url": "u"},
+            {"api_key_env": "A", "base_url": "u"},
+        ),
+        (
+            "conversation.tools.t",
+            {"access": {"env": [{"name": "A_1", "read": True}], "local_network": False}, "environment": ["B"]},
+            {"access": {"local_network": False}, "environment": ["B", "A_1"]},
+        ),
+        ("conversation.tools.t", {"access": {"env": "all"}}, {"access": {"env": "all"}}),
     ],
 )
 def test_what_jp_has_in_another_spelling_is_accepted(key: str, original: Any, ours: Any) -> None:
@@ -298,7 +341,14 @@ IGNORED: tuple[tuple[str, Any], ...] = (
     ("conversation.tools.t.style.results_file_link", "off"),
     ("conversation.tools.t.style.parameters", "a-command"),
     ("conversation.tools.t.cancellation_response", "x"),
-    ("conversation.tools.t.access.env", [{"name": "A", "read": True}]),
+    ("conversation.tools.t.style.joins_reasoning", True),
+    ("conversation.tools.t.style.print_stderr", True),
+    ("loader", {"reset": "none"}),
+    ("providers.llm.anthropic.subscription_flow", "acp"),
+    ("providers.llm.openai.codex_base_url", "https://codex.example.com"),
+    ("assistant.request.max_response_bytes", "disabled"),
+    ("assistant.request.max_response_bytes", False),
+    ("assistant.model.parameters.service_tier", "flex"),
     ("providers.llm.openai.base_url_env", "OPENAI_BASE_URL"),
 )
 
@@ -324,6 +374,10 @@ def test_what_only_the_original_has_is_ignored_and_listed(key: str, value: Any) 
         ("assistant.model.parameters", {"seed": 5, "other": {"seed": 6, "x": 1}},
          {"other": {"seed": 6, "x": 1}}, "`assistant.model.parameters.other.seed`"),
         ("conversation.tools.t.questions.q.target", {"model": {}}, "assistant", "`assistant`"),
+        ("style.reasoning.display", {"truncate": {"characters": 80}}, "full", "`full`"),
+        ("providers.llm.google", {"api_key_env": ["A", "B"]}, {"api_key_env": "A"}, "`A`"),
+        ("providers.llm.openai", {"api_key_env": {"a": "A", "b": ["B", "C"]}, "auth": ["api_key:b"]},
+         {"api_key_env": "B"}, "`B`"),
     ],
 )  # fmt: skip
 def test_what_jp_reads_as_something_else_is_listed(key: str, original: Any, ours: Any, reading: str) -> None:
@@ -347,6 +401,19 @@ def test_what_jp_reads_as_something_else_is_listed(key: str, original: Any, ours
         (at("conversation.compaction", {"rules": [{}], "profiles": {"default": {}}}), "rules"),
         (at("conversation.compaction", {"rules": [{"summary": {"context": 1}}]}), "context"),
         (at("editor", {"env_vars": ["A"], "envs": ["B"]}), "env_vars"),
+        (at("assistant.system_prompt", {"value": "x", "strategy": "append", "dedup": "block"}), "dedup"),
+        (at("conversation.compaction", {"rules": [{"reasoning": {"over": "1MB", "policy": "strip"}}]}), "rules"),
+        (at("conversation.compaction", {"rules": [{"summary": {"text": "done"}}]}), "rules"),
+        (at("conversation.tools.t.enable", {"allow_toggle": "never"}), "allow_toggle"),
+        (at("conversation.tools.t.enable", {"state": False, "allow_toggle": "never"}), "allow_toggle"),
+        (at("conversation.tools.t.access.env", [{"name": "AWS_*", "read": True}]), "0"),
+        (at("conversation.tools.t.access.env", [{"name": "A", "read": True}, {"name": "B"}]), "1"),
+        (at("providers.llm.aliases", {"value": {"a": "b/c"}, "strategy": "keep"}), "strategy"),
+        (
+            at("providers.llm.aliases", {"value": {"a": "b/c"}, "strategy": "merge", "discard_when_merged": True}),
+            "discard_when_merged",
+        ),
+        (at("providers.llm.anthropic.auth", ["subscription", "api_key:work"]), "auth"),
     ],
 )
 def test_a_part_that_jp_does_not_have_is_ignored_and_the_rest_is_read(raw: dict[str, Any], lost: str) -> None:
@@ -367,6 +434,19 @@ def test_a_part_that_jp_does_not_have_is_ignored_and_the_rest_is_read(raw: dict[
         (at("conversation.tools.t.run", "always"), "expects one of"),
         (at("conversation.tools.t.access.fs", [{"path": "a", "raed": True}]), "unknown key"),
         (at("style.name", "x"), "unknown key 'style.name'"),
+        (at("providers.llm.anthropic.auth", ["subscription"]), "allows no API key"),
+        (at("conversation.tools", {"value": {}, "strategy": "keep"}), "strategy = 'keep' is a setting of the original"),
+        (
+            at("providers.mcp", {"value": {}, "strategy": "merge", "discard_when_merged": True}),
+            "discard_when_merged = true is a setting of the original",
+        ),
+        (
+            {
+                **tool(access={"fs": [{"path": "src", "write": False}, {"path": ".", "write": True}]}),
+                "assistant": {"name": "x"},
+            },
+            "jp takes the last rule that matches",
+        ),
     ],
 )
 def test_what_must_not_be_ignored_is_an_error(raw: dict[str, Any], message: str) -> None:

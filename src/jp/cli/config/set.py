@@ -68,19 +68,17 @@ def import_files(
         list[str] | None,
         typer.Argument(help="Files (default: all that are read here, and fragments).", metavar="PATH"),
     ] = None,
-    write: Annotated[
-        bool, typer.Option("--write", help="Rewrite the files; without it, only show the changes.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes; make none.")] = False,
 ) -> None:
     """Rewrite configuration of the original JP in jp's spelling, as TOML.
 
     Comments and their order stay in TOML files. What jp does not have is taken out, and listed. Each file is kept as it
-    was beside the new one, with the ending `.bak`. Without --write, nothing is changed.
+    was beside the new one, with the ending `.bak`: move it back to undo the import.
 
     Examples:
+        jp config import --dry-run
         jp config import
-        jp config import --write
-        jp config import --write .jp/config/personas/dev.yaml
+        jp config import .jp/config/personas/dev.yaml
     """
     from jp.app.options import current_directory, open_workspace
     from jp.cli.output import print_result
@@ -90,8 +88,8 @@ def import_files(
     workspace = open_workspace(options)
     files = [current_directory() / expanded(path) for path in paths or ()] or _importable(options, workspace)
     found = rewritings(dict.fromkeys(files))
-    if write:
-        require_persistence(options, "jp config import --write")
+    if not dry_run:
+        require_persistence(options, "jp config import")
         for rewriting in found:
             refuse_link(rewriting.path)
         was_trusted = is_trusted(options, workspace)
@@ -99,8 +97,8 @@ def import_files(
             write_rewriting(rewriting)
         if was_trusted:
             trust_values(options, workspace)
-    text = "\n".join(_written(each) if write else _preview(each) for each in found)
-    value = {"written": write, "files": [_rewriting_data(each) for each in found]}
+    text = "\n".join(_preview(each) if dry_run else _written(each) for each in found)
+    value = {"dry_run": dry_run, "files": [_rewriting_data(each) for each in found]}
     print_result(options, text=text or "nothing to rewrite", value=value)
 
 
@@ -120,11 +118,14 @@ def _importable(options: GlobalOptions, workspace: AnyWorkspace) -> list[Path]:
 
 
 def _preview(rewriting: Rewriting) -> str:
+    return "\n".join([*_diff(rewriting), _losses(rewriting)]).rstrip()
+
+
+def _diff(rewriting: Rewriting) -> list[str]:
     from difflib import unified_diff
 
     old, new = (text.splitlines() for text in (rewriting.old, rewriting.new))
-    lines = unified_diff(old, new, str(rewriting.path), str(rewriting.target), lineterm="")
-    return "\n".join([*lines, _losses(rewriting)]).rstrip()
+    return list(unified_diff(old, new, str(rewriting.path), str(rewriting.target), lineterm=""))
 
 
 def _written(rewriting: Rewriting) -> str:
@@ -144,7 +145,7 @@ def _rewriting_data(rewriting: Rewriting) -> dict[str, object]:
         "path": str(rewriting.path),
         "target": str(rewriting.target),
         "backup": str(rewriting.backup),
-        "text": rewriting.new,
+        "diff": "\n".join(_diff(rewriting)),
         "unsupported": [
             {"key": key_text(one.path), "value": one.value, "reading": one.reading or None}
             for one in rewriting.unsupported

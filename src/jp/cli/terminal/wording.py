@@ -142,7 +142,7 @@ def _of_settings(
         case CreateWorkspace(path=path):
             said = ("init", path)
         case ImportSettings(path=path):
-            said = ("config import --write", quote(path))
+            said = ("config import", quote(path) if path else "")
         case RemoveAttachment(uri=uri):
             said = ("attachment rm", quote(uri) if uri else "")
         case _:

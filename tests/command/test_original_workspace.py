@@ -230,6 +230,37 @@ def test_a_note_names_no_tool_that_would_not_be_offered(tmp_path: Path) -> None:
     assert "conversation.tools.unused.command" in shown
 
 
+ACCOUNTS = """\
+[providers.llm.anthropic]
+beta_headers = ["a"]
+[providers.mcp.used]
+command = "used-server"
+[providers.mcp.unused]
+command = "unused-server"
+[conversation.title.generate]
+model = "haiku"
+[conversation.tools.look_up]
+source = "mcp.used.look_up"
+enable = {}
+"""
+
+
+def test_a_note_names_no_server_and_no_account_that_a_query_does_not_use(tmp_path: Path) -> None:
+    root = workspace(tmp_path, ACCOUNTS.replace("{}", "true"))
+
+    offered = run_jp("query", *MODEL, "hi", cwd=root).stderr
+    (root / ".jp" / "config.toml").write_text(ACCOUNTS.replace("{}", "false"), encoding="utf-8")
+    plain = run_jp("query", *MODEL, "hi", cwd=root)
+    titled = run_jp("query", *MODEL, "--new", "-c", "conversation.title.generate.auto=true", "hi", cwd=root)
+    shown = run_jp("config", "show", cwd=root).stderr
+
+    assert ("providers.mcp.used" in offered, "providers.mcp.unused" in offered) == (True, False)
+    assert (plain.code, plain.stdout, plain.stderr) == (0, "You said: hi\n", "")
+    assert "conversation.title.generate.model = 'haiku'" in titled.stderr
+    assert "providers.llm.anthropic.beta_headers" in titled.stderr
+    assert all(key in shown for key in ("beta_headers", "mcp.used", "mcp.unused", "title.generate.model"))
+
+
 def shared(tmp_path: Path) -> Path:
     """A copy of the shared workspace, with a model that plays a scenario."""
     root = tmp_path / "work"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from jp.app.options import AnyWorkspace, Options, current_directory
 from jp.config.files import Places
-from jp.config.layers import Ignored, Layer, Resolved, resolve
+from jp.config.layers import Ignored, Layer, Resolved
 from jp.config.model import JsonObject, resolve_alias
 from jp.config.schema import KeyPath
 from jp.config.sources import cfg_layers, conversation_layers, lower_layers
@@ -22,6 +22,7 @@ from jp.config.trust import (
     mark_of_attachment,
     mark_of_change,
     overlap,
+    provider_of,
     resolve_trusted,
     without_lapsing,
 )
@@ -83,12 +84,21 @@ def require_tool(resolved: Resolved, name: str, info: ConversationInfo | None = 
         raise UntrustedError(needed, remedy=remedy_for(needed, info))
 
 
+def _is_any(path: KeyPath) -> bool:
+    del path
+    return True
+
+
 def tell_ignored(
-    options: Options, resolved: Resolved, info: ConversationInfo | None = None, *, of_use: bool = False
+    options: Options,
+    resolved: Resolved,
+    info: ConversationInfo | None = None,
+    *,
+    is_used: Callable[[KeyPath], bool] = _is_any,
 ) -> None:
     """Name what is ignored, in one notice, and what jp cannot take as a file says it, in another.
 
-    `of_use`: without what is ignored of tools that the model would not be offered even if it were trusted.
+    `is_used` returns whether a key is used by what is about to be done: of other keys nothing is ignored yet.
     """
     unsupported = [setting for layer in resolved.layers if layer.source for setting in layer.unsupported]
     if unsupported:
@@ -99,20 +109,16 @@ def tell_ignored(
         if any(setting.path[0] != "extends" for setting in unsupported):
             told = phrase(told, ", `", ImportSettings(), "` rewrites the files")
         options.notice_once(told)
-    ignored = _ignored(resolved)
-    if ignored := _of_use(ignored, resolved) if of_use and ignored else ignored:
+    if ignored := [value for value in _ignored(resolved) if is_used(value.path)]:
         told = phrase("ignored until trusted: ", listed(ignored))
         options.notice_once(phrase(told, "; `", remedy_for(ignored, info), "` accepts it"))
 
 
-def _of_use(values: Sequence[Ignored], resolved: Resolved) -> list[Ignored]:
-    """Return the values without those of tools that the model would not be offered even if they were trusted."""
-    from jp.config.tool_restriction import ALL, TOOLS
-    from jp.tool.toolbox import is_enabled, settings_of
-
-    settings = [resolve(resolved.layers).config.conversation.tools, resolved.config.conversation.tools]
-    offered = {name for each in settings for name in each if is_enabled(settings_of(name, each))}
-    return [value for value in values if value.path[: len(TOOLS)] != TOOLS or {*value.path[2:3]} <= {ALL, *offered}]
+def is_of_model(path: KeyPath, models: Collection[str | None], aliases: Mapping[str, str]) -> bool:
+    """Return whether requests to one of the models use a key: if it is an account's, only those to its provider do."""
+    if path[: len(_ACCOUNT)] != _ACCOUNT or path[2:3] == ("aliases",):
+        return True
+    return any(provider_of(model, aliases) == path[2] for model in models if model is not None)
 
 
 def untrusted_attachments(resolved: Resolved) -> tuple[Ignored, ...]:

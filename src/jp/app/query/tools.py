@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,18 +13,19 @@ from msgspec.structs import replace
 from jp.app.query.arguments import QueryArguments
 from jp.app.query.attachments import AttachmentSchemes
 from jp.app.query.conversation import QueryContext, QueryConversation
-from jp.app.settings import require_tool
+from jp.app.settings import is_of_model, require_tool
 from jp.app.toolset import Toolset
 from jp.config.entries import ToolConfig
-from jp.config.layers import Change, Layer, MapChange, Resolved, contributions
+from jp.config.layers import Change, Layer, MapChange, Resolved, contributions, resolve
 from jp.config.model import AppConfig
+from jp.config.schema import KeyPath
 from jp.config.sources import flag_layer
 from jp.conversation.entries import AnyEntry
 from jp.errors import UsageError
 from jp.provider.models import find_model
 from jp.provider.registry import ModelId, built_in, kind_of
 from jp.remedies import Option, UseOption, phrase
-from jp.tool.toolbox import automatic_names
+from jp.tool.toolbox import automatic_names, is_enabled, settings_of
 
 if TYPE_CHECKING:
     from jp.attachment.base import Declaration
@@ -156,6 +158,56 @@ def without_missing_tools(resolved: Resolved, cache_directory: Path) -> tuple[Ap
         *_sentences("tools that this conversation was used with are not here", used),
         *_sentences("tools that files of this workspace enable are not here", sorted({*enabled} - {*used})),
     )
+
+
+class UsedKeys:
+    """The keys that a query uses, or would use if all that is ignored were trusted."""
+
+    def __init__(self, resolved: Resolved, context: QueryContext) -> None:
+        self._resolved = resolved
+        self._context = context
+
+    @functools.cached_property
+    def _trusted(self) -> AppConfig:
+        return resolve(self._resolved.layers).config
+
+    @functools.cached_property
+    def _sources(self) -> Mapping[str, str]:
+        """Where the tools come from that the model is offered; those that are not here count for nothing."""
+        tools = self._resolved.config.conversation.tools
+        missing = {*tools} - {*without_missing_tools(self._resolved, self._context.cache)[0].conversation.tools}
+        return {
+            name: settings.source or ""
+            for each in (tools, self._trusted.conversation.tools)
+            for name in each
+            if name not in missing and is_enabled(settings := settings_of(name, each))
+        }
+
+    @functools.cached_property
+    def _has_title(self) -> bool:
+        auto = self._trusted.conversation.title.generate.auto
+        return self._context.screen.is_watched if auto == "terminal" else auto
+
+    def has(self, path: KeyPath) -> bool:
+        """Return whether a key is among them."""
+        match path:
+            case ("conversation", "tools", "*", *_):
+                return bool(self._sources)
+            case ("conversation", "tools", name, *_):
+                return name in self._sources
+            case ("conversation", "title", *_):
+                return self._has_title
+            case ("providers", "mcp", name, *_):
+                has_tool = any(source.split(".")[:2] == ["mcp", name] for source in self._sources.values())
+                return has_tool or any(f"mcp+{name}+" in text for text in self._trusted.conversation.attachments)
+            case _:
+                return is_of_model(path, self._models(), self._trusted.providers.llm.aliases)
+
+    def _models(self) -> list[str | None]:
+        settings = self._trusted.conversation
+        summaries = [profile.summary.model for profile in settings.compaction.profiles.values()]
+        titles = [settings.title.generate.model] if self._has_title else []
+        return [self._resolved.config.assistant.model.id, *summaries, *titles]
 
 
 def _namers(resolved: Resolved, name: str) -> Literal["conversation", "workspace"] | None:

@@ -137,16 +137,16 @@ def test_each_is_listed_with_file_and_line(tmp_path: Path) -> None:
     assert (listed.code, listed.stderr) == (0, "")
     assert listed.stdout.splitlines()[:3] == [
         f'{file}, line 1: extends.0 = "config/default.toml" (there is no such file)',
-        f'{file}, line 8: plugins = {{"command":{{"ticket":{{"run":"unattended"}}}}}} (ignored)',
-        f'{file}, line 14: conversation.inquiry = {{"assistant":{{"model":{{"id":"small"}}}}}} (ignored)',
+        f'{file}, line 8: plugins = {{"command":{{"ticket":{{"run":"unattended"}}}}}} (jp does not have it)',
+        f'{file}, line 14: conversation.inquiry = {{"assistant":{{"model":{{"id":"small"}}}}}} (jp does not have it)',
     ]
     assert f'{persona}, line 4: style.reasoning.display = "timer" (read as `hidden`)' in listed.stdout
     assert data["unsupported"][1] == {
         "key": "plugins",
         "value": {"command": {"ticket": {"run": "unattended"}}},
-        "reading": None,
+        "reason": "jp does not have it",
         "origin": f"the workspace's file {file}",
-        "where": str(file),
+        "file": str(file),
         "line": 8,
     }
 
@@ -169,7 +169,7 @@ def test_settings_may_be_in_any_format_that_the_original_reads(name: str, text: 
     refused = run_jp("config", "set", "user.name=Ada", cwd=root)
 
     assert (asked.code, asked.stdout) == (0, "You said: hi\n")
-    assert listed.stdout == f'{root / ".jp" / name}, line {line}: assistant.name = "x" (ignored)\n'
+    assert listed.stdout == f'{root / ".jp" / name}, line {line}: assistant.name = "x" (jp does not have it)\n'
     assert str(root / ".jp" / name) in paths.stdout
     check_failure(refused, 3, "jp writes only TOML", f"jp config import {root / '.jp' / name}")
 

@@ -173,7 +173,7 @@ class UsedKeys:
 
     @functools.cached_property
     def _sources(self) -> Mapping[str, str]:
-        """Where the tools come from that the model is offered; those that are not here count for nothing."""
+        """Return the sources of the tools that the model is offered, by name, without tools that are not here."""
         tools = self._resolved.config.conversation.tools
         missing = {*tools} - {*without_missing_tools(self._resolved, self._context.cache)[0].conversation.tools}
         return {

@@ -70,28 +70,28 @@ def show(
 
 def _unsupported(layer: Layer, setting: UnsupportedSetting) -> dict[str, Any]:
     """Return a setting that jp cannot take as it is, as JSON has it."""
+    from jp.config.files import MISSING
     from jp.config.positions import place_of
     from jp.config.schema import key_text
 
     place = place_of(layer.source, setting.path) if layer.source else None
+    reason = "jp does not have it"
+    if setting.reading:
+        reason = setting.reading if setting.reading == MISSING else f"read as {setting.reading}"
     return {
         "key": key_text(setting.path),
         "value": setting.value,
-        "reading": setting.reading or None,
+        "reason": reason,
         "origin": layer.origin.text,
-        "where": layer.origin.where,
+        "file": layer.origin.where if layer.source else None,
         "line": None if place is None else place.line,
     }
 
 
 def _unsupported_line(setting: Mapping[str, Any]) -> str:
-    from jp.config.files import MISSING
-
     line = "" if setting["line"] is None else f", line {setting['line']}"
-    reading = "ignored" if setting["reading"] is None else f"read as {setting['reading']}"
-    if setting["reading"] == MISSING:
-        reading = MISSING
-    return f"{setting['where']}{line}: {setting['key']} = {_text(setting['value'])} ({reading})"
+    where = setting["file"] or setting["origin"]
+    return f"{where}{line}: {setting['key']} = {_text(setting['value'])} ({setting['reason']})"
 
 
 def get(

@@ -208,7 +208,9 @@ def recorded(suite: Suite, kept: Path | None) -> Tests:
     parts = [names[number::8] for number in range(8)]
     tests: Tests = {}
     for _, answer in suite.answers([{"record": part, "sources": SOURCES} for part in parts]):
-        tests |= answer if isinstance(answer, dict) else {}
+        if not isinstance(answer, dict):  # a mutant would survive for want of tests
+            raise SystemExit(f"the tests could not be recorded: {answer}")
+        tests |= answer
     if kept is not None:
         kept.write_text(json.dumps(tests), encoding="utf-8")
     return tests

@@ -88,6 +88,16 @@ def test_a_file_in_another_format_becomes_toml(name: str, text: str, tmp_path: P
     assert run_jp("config", "set", "user.name=Ada", cwd=root).code == 0
 
 
+def test_a_file_that_extends_one_in_another_format_finds_it_afterwards(tmp_path: Path) -> None:
+    root = workspace(tmp_path, config__toml='extends = ["mine.yaml"]\n', mine__yaml="user: {name: Ada}\n")
+
+    before = run_jp("config", "get", "user.name", cwd=root).stdout
+    imported = run_jp("config", "import", cwd=root)
+
+    assert imported.stdout.startswith(f"wrote {root / '.jp' / 'mine.toml'}, and kept ")
+    assert before == run_jp("config", "get", "user.name", cwd=root).stdout == "Ada\n"
+
+
 def test_fragments_are_rewritten_too_and_what_is_jps_is_left_alone(tmp_path: Path) -> None:
     root = workspace(tmp_path, config__toml='[user]\nname = "Ada"\n')
     (root / ".jp" / "config" / "skill").mkdir(parents=True)

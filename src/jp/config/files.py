@@ -392,7 +392,7 @@ class _Reader:
                 msg = f"{naming} extends {pattern!r}, which is no configuration file"
                 hint = "Name a file that ends in '.toml', or a pattern such as 'skill/*.toml'."
                 raise InvalidFileError(msg, hint=hint)
-            yield base
+            yield _there(base)
             return
         if self._leaves(base):
             msg = f"{naming} extends {pattern!r}: a pattern may not leave the workspace"
@@ -405,6 +405,11 @@ class _Reader:
             raise InvalidFileError(msg, hint="A pattern looks like 'skill/*.toml'.")
         found = [match for match in base.glob("/".join(parts)) if match.suffix in SUFFIXES and is_file(match)]
         return sorted(match for match in found if not _is_hidden(match, base) and not match.samefile(naming.path))
+
+
+def _there(path: Path) -> Path:
+    """Return the path, or that of the same file in another format, as which it may have been rewritten."""
+    return path if is_file(path) else next(filter(is_file, map(path.with_suffix, SUFFIXES)), path)
 
 
 def _is_hidden(match: Path, base: Path) -> bool:

@@ -88,6 +88,16 @@ def test_a_file_in_another_format_becomes_toml(name: str, text: str, tmp_path: P
     assert run_jp("config", "set", "user.name=Ada", cwd=root).code == 0
 
 
+def test_a_file_keeps_its_layout(tmp_path: Path) -> None:
+    title = '[conversation.title.generate.model]\nid = "haiku"\n\n[style.code]\ntheme = "vim"\n'
+    root = workspace(tmp_path, config__toml=title, other__toml=title.replace(" = ", "="))
+    names = [str(root / ".jp" / name) for name in ("config.toml", "other.toml")]
+
+    run_jp("config", "import", *names, cwd=root)
+
+    assert run_jp("config", "fmt", "--check", *names, cwd=root).stdout == f"would format {names[1]}\n"
+
+
 def test_a_file_that_extends_one_in_another_format_finds_it_afterwards(tmp_path: Path) -> None:
     root = workspace(tmp_path, config__toml='extends = ["mine.yaml"]\n', mine__yaml="user: {name: Ada}\n")
 

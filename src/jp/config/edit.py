@@ -322,11 +322,19 @@ def _rewriting(path: Path) -> Rewriting | None:
         hint = "Take it out, or write the default in its place."
         raise ConfigurationError(f"{str(path)!r} unsets something with null, which TOML does not have", hint=hint)
     try:
-        new = rewritten(text if target == path else "", adapted)
+        new = _in_same_layout(rewritten(text if target == path else "", adapted), text if target == path else "")
     except UnwritableError as error:
         raise ConfigurationError(f"{str(path)!r}: {error.message}", hint=error.hint) from None
     checked(new, target)
     return Rewriting(path=path, target=target, old=text, new=new, unsupported=read.unsupported, backup=_backup(path))
+
+
+def _in_same_layout(new: str, old: str) -> str:
+    """Return a text in the layout of `jp config fmt` if the old one is."""
+    try:
+        return formatted(new) if formatted(old) == old else new
+    except UnwritableError:
+        return new
 
 
 def _backup(path: Path) -> Path:

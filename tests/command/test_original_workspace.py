@@ -340,7 +340,11 @@ def test_the_shared_conversations_go_on_beside_the_shared_settings(tmp_path: Pat
     streams = {path: path.read_bytes() for path in root.glob(".jp/conversations/*/events.json")}
 
     for source in conversations:
-        result = run_jp("query", *MODEL, "--id", f"jp-c{source.name.partition('-')[0]}", "hi", cwd=root)
+        name = ("--id", f"jp-c{source.name.partition('-')[0]}")
+        files = sorted(path for path in root.rglob("*") if path.is_file())
+        planned = run_jp("query", *MODEL, *name, "--dry-run", "hi", cwd=root)
+        assert (planned.code, sorted(path for path in root.rglob("*") if path.is_file())) == (0, files)
+        result = run_jp("query", *MODEL, *name, "hi", cwd=root)
 
         assert (result.code, result.stdout) == (0, "You said: hi\n"), result.stderr
     assert len(streams) == len(conversations)

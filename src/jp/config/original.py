@@ -150,6 +150,10 @@ def _relative_file(notes: Notes, value: Any, path: KeyPath) -> Any:
     return f"file:{value[7:].lstrip('/')}" if is_file else value
 
 
+_MOST_KINDS = 40
+"""The original has so many settings that jp does not; a notice may not be as long as a stranger's file."""
+
+
 def summary_of(settings: Iterable[UnsupportedSetting]) -> str:
     """Return settings in one line, those of one kind together with their number."""
     counts: dict[str, int] = {}
@@ -161,6 +165,8 @@ def summary_of(settings: Iterable[UnsupportedSetting]) -> str:
         key = key_text(_kind_of(setting.path))
         counts[key] = counts.get(key, 0) + 1
     keys = [key if count == 1 else f"{key} ({count})" for key, count in sorted(counts.items())]
+    if len(keys) > _MOST_KINDS:
+        keys[_MOST_KINDS:] = [f"{len(keys) - _MOST_KINDS:,} more kinds"]
     if len(missing) == 1:
         keys.append(f"the missing file {next(iter(missing))!r}")
     elif missing:
@@ -170,10 +176,11 @@ def summary_of(settings: Iterable[UnsupportedSetting]) -> str:
 
 def _kind_of(path: KeyPath) -> KeyPath:
     """Return the key with `*` for a name that the user chose, and for an index."""
-    for pattern, _ in RULES:
-        if len(path) >= len(pattern) and all(map(_matches, pattern, path)):
-            return (*("*" if name == LIST else name for name in pattern), *path[len(pattern) :])
-    return path
+    patterns = [pattern for pattern, _ in RULES if len(path) >= len(pattern) and all(map(_matches, pattern, path))]
+    if not patterns:
+        return path
+    nearest = max(patterns, key=lambda pattern: (len(pattern), -pattern.count("*")))
+    return (*("*" if name == LIST else name for name in nearest), *path[len(nearest) :])
 
 
 def _matches(pattern: str, name: str) -> bool:

@@ -263,6 +263,9 @@ def at(key: str, value: Any) -> dict[str, Any]:
         ("conversation.compaction", 5, 5),
         ("assistant.instructions", {"value": [], "dedup": "true"}, {"value": [], "dedup": True}),
         ("assistant.model.parameters.stop_words", {"value": ["x"], "dedup": "false"}, {"value": ["x"], "dedup": False}),
+        ("style.reasoning.display", True, "full"),
+        ("style.reasoning.display", False, "hidden"),
+        ("style.reasoning.display", "loud", "loud"),
         ("assistant.request.max_response_bytes", "512 KB", 512 * 1024),
         ("assistant.request.max_response_bytes", "1MiB", 1024**2),
         ("assistant.request.max_response_bytes", "2g", 2 * 1024**3),
@@ -454,13 +457,23 @@ def test_what_must_not_be_ignored_is_an_error(raw: dict[str, Any], message: str)
         read_spelled(raw, FILE)
 
 
-def test_a_conversation_goes_on_without_what_must_not_be_ignored() -> None:
-    refused: list[InvalidValueError] = []
+@pytest.mark.parametrize(
+    ("key", "original", "ours", "refused"),
+    [
+        ("providers.mcp.s", {"checksum": 1, "command": "x"}, {"command": "x"}, "checksum"),
+        ("providers.llm.openai", {"base_url_env": "A", "store": False}, {"store": False}, "base_url_env"),
+        ("providers.llm.openai", {"auth": ["subscription"], "store": False}, {"store": False}, "auth"),
+    ],
+)
+def test_a_conversation_goes_on_without_what_must_not_be_ignored(
+    key: str, original: Any, ours: Any, refused: str
+) -> None:
+    errors: list[InvalidValueError] = []
 
-    adapted, _ = adapt(at("providers.mcp.s", {"checksum": 1, "command": "x"}), refuse=refused.append)
+    adapted, _ = adapt(at(key, original), refuse=errors.append)
 
-    assert adapted == at("providers.mcp.s", {"command": "x"})
-    assert [error.path[-1] for error in refused] == ["checksum"]
+    assert adapted == at(key, ours)
+    assert [error.path[-1] for error in errors] == [refused]
 
 
 @pytest.mark.parametrize(

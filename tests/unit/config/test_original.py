@@ -218,6 +218,7 @@ def at(key: str, value: Any) -> dict[str, Any]:
         ("assistant.model.parameters.reasoning", True, "auto"),
         ("assistant.model.parameters.reasoning", {"effort": "low", "budget": 1}, {"effort": "low", "budget": 1}),
         ("assistant.request.cache", "soon", "soon"),
+        ("assistant.request.cache", 5, 5),
         ("assistant.instructions", ["Be brief"], [{"title": "Be brief"}]),
         (
             "assistant.instructions",

@@ -528,7 +528,7 @@ def test_settings_are_named_by_their_kind_and_number() -> None:
         "assistant.model.parameters.seed, assistant.name, conversation.title.generate.model.parameters, "
         "conversation.tools.*.style.results_file_link (2)"
     )
-    aliases = {name: {"id": "a/b", "parameters": {}} for name in ("a", "b")}
+    aliases: dict[str, Any] = {name: {"id": "a/b", "parameters": {}} for name in ("a", "b")}
     assert summary_of(adapt(at("providers.llm.aliases", aliases))[1]) == "providers.llm.aliases.*.parameters (2)"
     many = [UnsupportedSetting(path=(f"k{number:02}",), value=1) for number in range(50)]
     assert summary_of(many).endswith(", k38, k39, 10 more kinds")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import stat
@@ -253,9 +254,22 @@ def load_group(path: Path, *, kind: LayerKind, root: Path | None, foreign: bool)
     Raises:
         ConfigurationError: a file cannot be read or is invalid, is missing, extends itself, or they are too many.
     """
+    if _is_missing(path):
+        return None
     reader = _Reader(kind, root, foreign=foreign)
     layers = reader.load(path, ())
     return None if layers is None else Group(layers=tuple(layers), inherit=reader.inherit)
+
+
+def _is_missing(path: Path) -> bool:
+    """Return whether nothing has this name, in a directory that can be searched."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def expanded(path: str) -> Path:
@@ -349,14 +363,22 @@ class _Reader:
             source=text,
             foreign=self._foreign,
             reaches=tuple(reaches),
-            reached=chain[-1] if self._leaves(path) else "",
+            reached=chain[-1] if self._is_outside(chain[-1]) else "",
             unsupported=(*missing, *read.unsupported),
         )
         return [*around["before"], own, *around["after"]]
 
     def _leaves(self, path: Path) -> bool:
         """Return whether the path lies outside the workspace of a foreign file."""
-        return self._foreign and self._root is not None and not is_inside(path, self._root)
+        return self._real_root is not None and self._is_outside(os.path.realpath(path))
+
+    def _is_outside(self, real_path: str) -> bool:
+        return self._real_root is not None and not Path(real_path).is_relative_to(self._real_root)
+
+    @functools.cached_property
+    def _real_root(self) -> Path | None:
+        """The root of the workspace of a foreign file, with links resolved."""
+        return Path(os.path.realpath(self._root)) if self._foreign and self._root is not None else None
 
     def _extended(
         self, pattern: str, naming: _Naming, chain: tuple[str, ...]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 
 from failures import check_failure
 from forked import Result, run_jp
+from originals import current, write_original
 from running import home_beside
 from stage import ECHO
 
@@ -84,6 +87,20 @@ def workspace(tmp_path: Path, config: str = CONFIG, *, name: str = "config.toml"
     for fragment, text in {"persona": PERSONA, "skill": SKILL, **fragments}.items():
         (root / ".jp" / "config" / f"{fragment}.toml").write_text(text, encoding="utf-8")
     return root
+
+
+def test_the_commands_of_the_page_work_in_a_workspace_of_the_original(tmp_path: Path) -> None:
+    root = workspace(tmp_path)
+    write_original(root / ".jp" / "conversations" / "17662304290-a", current())
+    page = (Path(__file__).parents[2] / "docs" / "from-jp.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```sh\ncd my-jp-workspace\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    typed = [shlex.split(line, comments=True) for line in block.splitlines()]
+
+    further = {"query": MODEL, "workspace": ("--yes",)}  # nobody is asked here, and there is no key
+    found = {" ".join(words): run_jp(*words[1:], *further.get(words[1], ()), cwd=root) for words in typed}
+
+    assert len(found) > 3
+    assert {line: result.stderr for line, result in found.items() if result.code} == {}
 
 
 def own_settings(root: Path, text: str) -> None:

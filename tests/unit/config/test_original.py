@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from jp.config.assignment import parse_cfg
 from jp.config.files import read_spelled
 from jp.config.layers import UnsupportedSetting, resolve
 from jp.config.original import Spelling, adapt, summary_of
-from jp.config.schema import FILE, InvalidValueError
+from jp.config.schema import FILE, InvalidValueError, is_only_originals
 from jp.config.sources import OriginalSettings, conversation_layers, in_jps_spelling
 from jp.errors import ConfigurationError
 
@@ -534,3 +536,23 @@ def test_settings_are_named_by_their_kind_and_number() -> None:
     assert summary_of(many).endswith(", k38, k39, 10 more kinds")
     assert summary_of([one, unknown]) == "x, the missing file 'f.toml'"
     assert summary_of([one, one, two]) == "2 missing files"
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "from-jp.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| `(.*?)` \| `(.*?)` \|$", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("original", "ours"), ROWS)
+def test_the_page_says_what_becomes_of_a_setting(original: str, ours: str) -> None:
+    read = read_spelled(tomllib.loads(original), FILE)
+
+    assert len(ROWS) > 20
+    assert read.data == tomllib.loads(ours)
+
+
+def test_the_page_names_settings_that_jp_ignores() -> None:
+    (sentence,) = re.findall(r"^What jp does not have is ignored: (.*)$", PAGE, re.MULTILINE)
+    named = re.findall(r"`(.*?)`", sentence)
+
+    assert len(named) > 5
+    assert [key for key in named if not is_only_originals((*key.split("."),))] == []

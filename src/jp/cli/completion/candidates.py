@@ -67,14 +67,15 @@ def answer(shell: str, arguments: list[str]) -> None:
             before the cursor without `jp`, the last one unfinished.
     """
     try:
-        lines = _bash(*arguments) if shell == "bash" else _lines(_found([_unquoted(word) for word in arguments]))
-        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        printed = _bash(*arguments) if shell == "bash" else lines(_found([_unquoted(word) for word in arguments]))
+        sys.stdout.write("".join(f"{line}\n" for line in printed))
         sys.stdout.flush()
     except BaseException:  # noqa: BLE001, S110 - a completion that fails offers nothing, without a word in the prompt
         pass
 
 
-def _lines(found: Found) -> Iterator[str]:
+def lines(found: Found) -> Iterator[str]:
+    """Yield what the scripts read: flags, then a line for each candidate that has only printable characters."""
     yield " ".join(name for name in ("files", "open_ended") if getattr(found, name))
     for value, description in found.candidates:
         if value.isprintable() and value:
@@ -87,9 +88,19 @@ def _one_line(text: str) -> str:
 
 
 def _bash(line: str, replaced: str) -> Iterator[str]:
-    """Yield candidates quoted for bash, without what stands before the part of the word that readline replaces."""
     words, raw = _split(line)
-    found = _found(words[1:])
+    return bash_lines(_found(words[1:]), words, raw, replaced)
+
+
+def bash_lines(found: Found, words: list[str], raw: str, replaced: str) -> Iterator[str]:
+    """Yield candidates quoted for bash, without what stands before the part of the last word that readline replaces.
+
+    Args:
+        found: the candidates for the last word.
+        words: the words up to the cursor as the shell reads them.
+        raw: the last word as it is typed.
+        replaced: the end of `raw` that readline replaces.
+    """
     quote = raw[:1] if raw[:1] in {"'", '"'} else ""
     before = raw[: len(raw) - len(replaced)] if raw.endswith(replaced) else ""
     quoted: list[Candidate] = []
@@ -100,7 +111,7 @@ def _bash(line: str, replaced: str) -> Iterator[str]:
             quoted.append((written.removeprefix(before.removeprefix(quote)), description))
     if found.files and quoted:
         quoted += [(name.removeprefix(before), "") for name in map(_escaped, _files(words[-1])) if not quote]
-    yield from _lines(Found(quoted, files=found.files and not quoted, open_ended=found.open_ended))
+    yield from lines(Found(quoted, files=found.files and not quoted, open_ended=found.open_ended))
 
 
 def _escaped(value: str) -> str:

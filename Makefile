@@ -24,7 +24,7 @@ EXAMPLES ?= 500
 # Whoever sets it has pytest rewrite every test anew in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-foreign check format lint types imports coverage bench bench-gate bench-coverage size models mutants test-nightly lock clean
+.PHONY: demo test test-foreign check format lint types imports coverage bench bench-gate bench-coverage size models completion man mutants test-nightly lock clean
 
 demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script provider
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
@@ -77,6 +77,12 @@ models: $(STAMP)  ## each provider's models.json anew, with what `jp model refre
 
 mutants: $(STAMP)  ## small changes of the sources that a test has to notice: SEED= and COUNT= set the sample
 	$(BIN)/python benchmarks/mutants.py --seed $(SEED) --count $(COUNT)
+
+completion: $(STAMP)  ## the table of options that completion in shells reads, anew from the commands
+	$(BIN)/python benchmarks/completion_table.py
+
+man: $(STAMP)  ## the man pages, in build/man; a wheel has them
+	$(BIN)/python benchmarks/man_pages.py
 
 lock:  ## write requirements/*.txt anew from pyproject.toml (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \

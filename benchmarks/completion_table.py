@@ -135,7 +135,7 @@ _LONGEST = 70
 def _first_words(help_text: str) -> str:
     if help_text == TARGET_HELP:
         return "A conversation"
-    words = help_text.split(";")[0].split(". ")[0].rstrip(".")
+    words = help_text.partition(";")[0].partition(". ")[0].rstrip(".")
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 
 

@@ -13,25 +13,38 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import completion_table
 from forked import search_path
 from jp.cli.completion.candidates import Found, bash_lines, lines
-import completion_table
 from running import TIMEOUT_SECS, home_beside, run_jp
 from stage import make_workspace
 from terminal import at_terminal
 
 SHELLS = {
     "bash": ("bash --norc --noprofile -i", "PS1='ready> '; show() { printf '<%s>' \"$@\"; echo .; }"),
-    "zsh": ("zsh -f -i", "PS1='ready> '; autoload -U compinit; compinit -u -D; show() { printf '<%s>' \"$@\"; echo .; }"),
-    "fish": ("fish --no-config -i", "function fish_prompt; echo 'ready> '; end; function show; printf '<%s>' $argv; echo .; end"),
+    "zsh": (
+        "zsh -f -i",
+        "PS1='ready> '; autoload -U compinit; compinit -u -D; show() { printf '<%s>' \"$@\"; echo .; }",
+    ),
+    "fish": (
+        "fish --no-config -i",
+        "function fish_prompt; echo 'ready> '; end; function show; printf '<%s>' $argv; echo .; end",
+    ),
 }
-LOAD = {"bash": 'eval "$(jp completion bash)"', "zsh": 'eval "$(jp completion zsh)"', "fish": "jp completion fish | source"}
+LOAD = {
+    "bash": 'eval "$(jp completion bash)"',
+    "zsh": 'eval "$(jp completion zsh)"',
+    "fish": "jp completion fish | source",
+}
 HOSTILE = "$(touch owned)`touch owned`;'\"\\ & |<>*?{a,b}~!#[z]%@:=,ü"
 TAB, HOME_KEY = "\t", "\x01"
 
 shells = pytest.mark.parametrize(
     "shell",
-    [pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"no {name} here")) for name in SHELLS],
+    [
+        pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"no {name} here"))
+        for name in SHELLS
+    ],
 )
 
 
@@ -84,7 +97,7 @@ def typed(shell: str, line: str, root: Path) -> list[str]:
 def test_tab_completes_commands_options_and_their_values(
     shell: str, line: str, words: list[str], tmp_path: Path
 ) -> None:
-    root = make_workspace(tmp_path / "w", settings='[compaction.profiles.mine]\nrules = []\n')
+    root = make_workspace(tmp_path / "w", settings="[conversation.compaction.profiles.mine]\nrules = []\n")
     conversation(root, 1, "The lexer", area="lexer")
     (root / "notes one.md").write_text("x", encoding="utf-8")
     prompts = home_beside(root) / "config/prompts"
@@ -153,9 +166,9 @@ def test_a_candidate_is_one_line_of_printable_text(candidates: list[tuple[str, s
     assert [line.partition("\t")[0] for line in shown] == [v for v, _ in candidates if v and v.isprintable()]
 
 
-def ask(root: Path, *words: str, shell: str = "zsh", **env: str) -> list[str]:
+def ask(root: Path, *words: str, asking: str = "zsh", **env: str) -> list[str]:
     """Return the candidates, each with its description; nothing may be said on stderr."""
-    done = run_jp(*words, cwd=root, env={"_JP_COMPLETE": shell, **env})
+    done = run_jp(*words, cwd=root, env={"_JP_COMPLETE": asking, **env})
     assert (done.code, done.stderr) == (0, "")
     return done.stdout.splitlines()[1:]
 
@@ -214,7 +227,7 @@ def test_damaged_files_cost_candidates_and_no_error(name: str, content: bytes, t
     assert "sonnet\tanthropic/claude-sonnet-5-5" in ask(root, "q", "-m", "")
     ask(root, "q", "--id", "")
     ask(root, "q", "--no-such-option", "x", "")
-    ask(root, shell="bash")
+    ask(root, "jp q --id ", "", asking="bash")
 
 
 def test_a_workspace_of_another_user_offers_nothing(tmp_path: Path) -> None:

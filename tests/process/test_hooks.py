@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from forked import run_jp, search_path
-from jp.app.hooks import HOOKS, HookName, HookSettings, script_of
+from jp.cli.hook import HOOKS, HookName, HookSettings, script_of
 from jp.conversation.entries import ChatRequest
 from running import TIMEOUT_SECS, home_beside, isolated_environment
 from stage import entries_of, make_workspace

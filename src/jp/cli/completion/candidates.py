@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from jp.cli.command_line.argv import GLOBAL_OPTIONS, is_bound
-from jp.cli.command_line.commands import ROOT, Command, Group
+from jp.cli.command_line.commands import QUERY, ROOT, Command, Group
+from jp.cli.command_line.help import OPTIONS
 
 VARIABLE = "_JP_COMPLETE"
 """The environment variable by which a script asks: it names the shell."""
@@ -28,18 +29,6 @@ _GLOBAL_KINDS = {
     "--workspace": "path",
     "--format": "auto|text|pretty|json",
     "--color": "auto|always|never",
-}
-_GLOBAL_HELP = {
-    "--cfg": "Set a value of the configuration",
-    "--format": "Format of the output",
-    "--quiet": "No notices",
-    "--verbose": "Log details to stderr",
-    "--workspace": "Workspace to use",
-    "--no-persist": "Write nothing",
-    "--color": "Color of the output",
-    "--width": "Columns of the output",
-    "--version": "Print the version",
-    "--help": "Show help",
 }
 _BASH_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-")
 
@@ -162,7 +151,7 @@ def _table() -> dict[str, Any]:
 
 
 class _Position:
-    """What precedes the cursor: the group or command, its options and arguments, and the option that lacks a value."""
+    """The words before the cursor: group or command, its options and arguments, and the option that lacks a value."""
 
     def __init__(self, table: Mapping[str, Any]) -> None:
         self.node: Command | Group = ROOT
@@ -172,7 +161,7 @@ class _Position:
         self.is_literal = False
         self.given: dict[str, str] = {}
         self.options = {form: (o.name, o.takes, _GLOBAL_KINDS.get(o.name, "")) for form, o in GLOBAL_OPTIONS.items()}
-        self.help = {name: _GLOBAL_HELP[name] for name, _, _ in self.options.values()}
+        self.help = {form: text for forms, text in OPTIONS for form in forms.replace(",", "").split()}
         self.expected: list[tuple[str, str]] = []
         self._table = table
 
@@ -187,7 +176,8 @@ class _Position:
         if self.is_literal or word == "-" or not word.startswith("-"):
             self._pass_argument(word)
         elif word == "--":
-            self._enter("query", ROOT.get("query")) if self.node is ROOT else None
+            if self.node is ROOT:
+                self._enter(QUERY, ROOT.get(QUERY))
             self.is_literal = True
         else:
             self._pass_option(word)
@@ -198,7 +188,7 @@ class _Position:
         elif (child := self.node.get(word)) is not None:
             self._enter(child.name, child)
         else:
-            self._enter("query" if self.node is ROOT and " " in word else "", ROOT.get("query"))
+            self._enter(QUERY if self.node is ROOT and " " in word else "", ROOT.get(QUERY))
 
     def _enter(self, name: str, node: Command | Group | None) -> None:
         """Go down to a group or command; a name that is not known has nothing below it."""
@@ -261,16 +251,20 @@ def _with_prefix(prefix: str, found: Found) -> Found:
 def _commands(group: Group, current: str) -> Iterator[Candidate]:
     for child in group.commands:
         yield child.name, child.summary
-    if group is ROOT and current:
-        # As `find_executable` in jp.cli.app: only absolute directories count.
-        for directory in filter(os.path.isabs, os.environ.get("PATH", "").split(os.pathsep)):
-            try:
-                names = os.listdir(directory)
-            except OSError:
-                continue
-            for name in names:
-                if name.startswith(f"jp-{current}") and os.access(f"{directory}/{name}", os.X_OK):
-                    yield name.removeprefix("jp-"), directory
+    # As `find_executable` in jp.cli.app: only absolute directories count.
+    directories = filter(os.path.isabs, os.environ.get("PATH", "").split(os.pathsep))
+    for directory in directories if group is ROOT and current else ():
+        for name in _names_in(directory, f"jp-{current}"):
+            if os.access(f"{directory}/{name}", os.X_OK):
+                yield name.removeprefix("jp-"), directory
+
+
+def _names_in(directory: str, prefix: str) -> list[str]:
+    try:
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in entries if entry.name.startswith(prefix)]
+    except OSError:
+        return []
 
 
 def _values(position: _Position, kind: str, current: str, table: Mapping[str, Any]) -> Found:
@@ -295,7 +289,9 @@ def _values(position: _Position, kind: str, current: str, table: Mapping[str, An
         "model": lambda: _models(places),
         "prompt": places.prompts,
         "tool": lambda: [(name, "") for name in {*table["tools"], *places.named("conversation", "tools")}],
-        "profile": lambda: [(n, "") for n in {*table["profiles"], *places.named("compaction", "profiles")}],
+        "profile": lambda: [
+            (n, "") for n in {*table["profiles"], *places.named("conversation", "compaction", "profiles")}
+        ],
         "provider": lambda: [(name, "") for name in table["providers"]],
         "setting": lambda: [(key, "") for key in table["settings"]],
         "attached": places.attachments,
@@ -333,7 +329,7 @@ def _models(places: _Places) -> Iterator[Candidate]:
 
 
 class _Places:
-    """What the user and the workspace have, read without jp's rules for it: a damaged file has nothing."""
+    """Names from files of the user and the workspace, read without the rules of jp: a damaged file has nothing."""
 
     def __init__(self, workspace: str | None) -> None:
         from jp.workspace.layout import explicit_root, find_root, user_config_directory, user_data_directory
@@ -400,14 +396,19 @@ class _Places:
 
     def attachments(self) -> list[Candidate]:
         """Return the sources that configuration files attach."""
-        lists = [cast("list[Any]", found) for found in self._values(("conversation", "attachments")) if isinstance(found, list)]
+        lists = [
+            cast("list[Any]", found)
+            for found in self._values(("conversation", "attachments"))
+            if isinstance(found, list)
+        ]
         return [(uri, "") for uris in lists for uri in uris if isinstance(uri, str)]
 
     def _values(self, path: tuple[str, ...]) -> Iterator[Any]:
-        for value in self._read():
+        for config in self._read():
+            found: Any = config
             for name in path:
-                value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
-            yield value
+                found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
+            yield found
 
     def _read(self) -> list[dict[str, Any]]:
         if self._configs is None:

@@ -10,8 +10,8 @@ import typer
 from jp.cli.options import GlobalOptions
 
 _INSTALL = {
-    "bash": "add to ~/.bashrc: eval \"$(jp completion bash)\"",
-    "zsh": "add to ~/.zshrc, after compinit: eval \"$(jp completion zsh)\"",
+    "bash": 'add to ~/.bashrc: eval "$(jp completion bash)"',
+    "zsh": 'add to ~/.zshrc, after compinit: eval "$(jp completion zsh)"',
     "fish": "run: jp completion fish > ~/.config/fish/completions/jp.fish",
 }
 

@@ -208,6 +208,15 @@ mine = "script/test"
     assert contents(root, home_beside(root)) == before
 
 
+def test_what_is_attached_to_the_active_conversation_completes_its_removal(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "w")
+    run_jp("query", "--new", "hello", cwd=root)
+    run_jp("attachment", "add", "cmd:date", cwd=root)
+
+    assert ask(root, "attachment", "rm", "") == ["cmd://date\t"]
+    assert ask(root, "attachment", "rm", "-i", "jp-c1", "") == []
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

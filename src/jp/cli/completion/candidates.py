@@ -7,6 +7,7 @@ to import than a completion may; for the same reason, configuration files are re
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -24,6 +25,7 @@ VARIABLE = "_JP_COMPLETE"
 _MOST_CONVERSATIONS = 200
 _MOST_TEXT = 72
 _LARGEST = 1024 * 1024
+_LARGEST_LOG = 64 * _LARGEST
 _GLOBAL_KINDS = {
     "--cfg": "value",
     "--workspace": "path",
@@ -55,12 +57,15 @@ def answer(shell: str, arguments: list[str]) -> None:
         arguments: in bash the line up to the cursor and the part of it that readline replaces; elsewhere the words
             before the cursor without `jp`, the last one unfinished.
     """
+    printed: list[str] = []
     try:
-        printed = _bash(*arguments) if shell == "bash" else lines(_found([_unquoted(word) for word in arguments]))
-        sys.stdout.write("".join(f"{line}\n" for line in printed))
-        sys.stdout.flush()
-    except BaseException:  # noqa: BLE001, S110 - a completion that fails offers nothing, without a word in the prompt
+        for line in _bash(*arguments) if shell == "bash" else lines(_found([_unquoted(word) for word in arguments])):
+            printed.append(f"{line}\n")  # noqa: PERF401 - what came before a failure counts
+    except BaseException:  # noqa: BLE001, S110 - a completion that fails offers less, without a word in the prompt
         pass
+    with contextlib.suppress(OSError):
+        sys.stdout.write("".join(printed))
+        sys.stdout.flush()
 
 
 def lines(found: Found) -> Iterator[str]:
@@ -294,7 +299,7 @@ def _values(position: _Position, kind: str, current: str, table: Mapping[str, An
         ],
         "provider": lambda: [(name, "") for name in table["providers"]],
         "setting": lambda: [(key, "") for key in table["settings"]],
-        "attached": places.attachments,
+        "attached": lambda: places.attachments(position.given.get("--id", "")),
     }
     return Found(dict.fromkeys(sources[kind]()) if kind in sources else ())
 
@@ -390,31 +395,40 @@ class _Places:
     def mapping(self, *path: str) -> dict[str, Any]:
         """Return the values below a key of the configuration."""
         merged: dict[str, Any] = {}
-        for below in self._values(path):
+        for below in (_at(config, path) for config in self._read()):
             merged |= cast("dict[str, Any]", below) if isinstance(below, dict) else {}
         return merged
 
-    def attachments(self) -> list[Candidate]:
-        """Return the sources that configuration files attach."""
-        lists = [
-            cast("list[Any]", found)
-            for found in self._values(("conversation", "attachments"))
-            if isinstance(found, list)
-        ]
-        return [(uri, "") for uris in lists for uri in uris if isinstance(uri, str)]
+    def attachments(self, target: str) -> list[Candidate]:
+        """Return the sources that configuration files attach, and those attached to a conversation at any time."""
+        deltas = [delta for line in self._log(target) if b'"attachments"' in line for delta in _deltas(line)]
+        lists = (_at(config, ("conversation", "attachments")) for config in (*self._read(), *deltas))
+        uris = [uri for found in lists if isinstance(found, list) for uri in cast("list[Any]", found)]
+        return [(uri, "") for uri in dict.fromkeys(uri for uri in uris if isinstance(uri, str))]
 
-    def _values(self, path: tuple[str, ...]) -> Iterator[Any]:
-        for config in self._read():
-            found: Any = config
-            for name in path:
-                found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
-            yield found
+    def _log(self, target: str) -> list[bytes]:
+        """Return the lines of the log of the conversation with an id, else of this terminal's active one."""
+        from jp.file_access import read_whole
+        from jp.workspace.layout import EVENTS, storage_at
+        from jp.workspace.listing import directories_in
+        from jp.workspace.session import SESSIONS, read_session, session_key
+
+        local = storage_at(self._root, self._data, local=True)
+        if not target.startswith("jp-c"):
+            key = session_key()
+            session = None if key is None else read_session(local.directory / SESSIONS / key.file_name)
+            target = session.history[0].id if session is not None and session.history else ""
+        for storage in (storage_at(self._root, self._data, local=False), local):
+            for conversation_id, directory in directories_in(storage):
+                if str(conversation_id) == target:
+                    return read_whole(directory / EVENTS, _LARGEST_LOG, follows=False).splitlines()
+        return []
 
     def _read(self) -> list[dict[str, Any]]:
         if self._configs is None:
             import tomllib
 
-            from jp.workspace.files import read_optional
+            from jp.file_access import read_whole
 
             places = [] if self._user is None else [self._user / "config.toml"]
             if self._root is not None:
@@ -423,7 +437,21 @@ class _Places:
             self._configs = []
             for path in places:
                 try:
-                    self._configs.append(tomllib.loads((read_optional(path, most=_LARGEST) or b"").decode()))
+                    self._configs.append(tomllib.loads(read_whole(path, _LARGEST, follows=True).decode()))
                 except (OSError, ValueError, RecursionError):
                     continue
         return self._configs
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    """Return the value below a key, None where there is none."""
+    for name in path:
+        value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+    return value
+
+
+def _deltas(line: bytes) -> list[Any]:
+    try:
+        return [_at(json.loads(line), ("delta",))]
+    except ValueError:
+        return []

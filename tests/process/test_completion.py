@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import completion_table
 from forked import search_path
 from jp.cli.completion.candidates import Found, bash_lines, lines
-from running import TIMEOUT_SECS, home_beside, run_jp
+from running import TIMEOUT_SECS, home_beside, isolated_environment, run_jp
 from stage import make_workspace
 from terminal import at_terminal
 
@@ -274,3 +274,53 @@ def test_the_script_is_printed_and_its_json_holds_it(shell: str) -> None:
 
     assert json.loads(as_json.stdout) == {"schema": 1, "shell": shell, "script": text.stdout}
     assert text.stderr == ""
+
+
+def test_the_page_and_the_help_say_how_to_install_it() -> None:
+    page = (Path(__file__).parents[2] / "docs/shell.md").read_text(encoding="utf-8")
+    help_text = run_jp("completion", "--help").stdout
+
+    for command in (LOAD["bash"], LOAD["zsh"], "jp completion fish > ~/.config/fish/completions/jp.fish"):
+        assert f"`{command}`" in page
+        assert command in help_text
+
+
+def test_a_zsh_that_finds_the_script_in_its_functions_completes_with_it(tmp_path: Path) -> None:
+    if shutil.which("zsh") is None:
+        pytest.skip("no zsh here")
+    root = make_workspace(tmp_path / "w")
+    functions = tmp_path / "functions"
+    functions.mkdir()
+    (functions / "_jp").write_text(run_jp("completion", "zsh").stdout, encoding="utf-8")
+    _, setup = SHELLS["zsh"]
+
+    with at_terminal("exec zsh -f -i", cwd=root, env={"PATH": search_path(), "TERM": "xterm"}) as terminal:
+        terminal.expect(r"[$%>#] ")
+        terminal.type(f"fpath=({functions} $fpath); {setup}; echo lo''aded\r")
+        terminal.expect("loaded\n")
+        terminal.type(f"jp conversation comp{TAB}{HOME_KEY}show \r")
+        terminal.expect("<jp><conversation><compact>\\.")
+        terminal.type("exit\r")
+        terminal.finish()
+
+
+def test_the_example_of_a_command_of_ones_own_works(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/shell.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    root = make_workspace(tmp_path / "w")
+    run_jp("query", "--new", "about the lexer", cwd=root)
+    programs = home_beside(root) / ".local/bin"
+    programs.mkdir(parents=True)
+    path = f"{programs}{os.pathsep}{search_path()}"
+
+    done = subprocess.run(
+        ["sh", "-c", script],
+        cwd=root,
+        env=isolated_environment(home_beside(root), PATH=path),
+        capture_output=True,
+        encoding="utf-8",
+        timeout=TIMEOUT_SECS,
+        check=True,
+    )
+
+    assert "about the lexer" in done.stdout

@@ -252,7 +252,7 @@ def test_a_completion_imports_little(words: list[str], tmp_path: Path) -> None:
 
     assert len(modules) <= MODULES_OF_A_COMPLETION
     assert set(modules) & {"typer", "jp.app", "jp.config", "jp.provider", "subprocess"} == set()
-    assert heavy(modules) - {"tomllib"} == set()
+    assert heavy(name for name in modules if name.partition(".")[0] != "tomllib") == set()
 
 
 @pytest.mark.parametrize(

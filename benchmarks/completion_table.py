@@ -1,4 +1,4 @@
-"""Write the table that completion in a shell reads: `make completion`.
+"""Write the table that completion in a shell reads: `make reference`.
 
 Importing Typer, and the module of a command, takes several times as long as a whole completion may. The table has what
 is asked for there: the options and arguments of each command, with the kind of their values.

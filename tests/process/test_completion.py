@@ -92,6 +92,17 @@ def typed(shell: str, line: str, root: Path) -> list[str]:
         ("jp q --attach no", ["jp", "q", "--attach", "notes one.md"]),
         ("jp a add gh", ["jp", "a", "add", "gh:"]),
         ("jp keys set anth", ["jp", "keys", "set", "anthropic"]),
+        ("jp q --attach=no", ["jp", "q", "--attach=notes one.md"]),
+        ("jp q --attach 'no", ["jp", "q", "--attach", "notes one.md"]),
+        ('jp q --id "@ar', ["jp", "q", "--id", "@area=lexer"]),
+        ("jp q --id '@area=le", ["jp", "q", "--id", "@area=lexer"]),
+        ("jp q --label area\\=le", ["jp", "q", "--label", "area=lexer"]),
+        ("jp -F js", ["jp", "-F", "json"]),
+        ("jp -qF=js", ["jp", "-qF=js"]),
+        ("jp c export --to ht", ["jp", "c", "export", "--to", "html"]),
+        ("jp q --approve run_command,fs_gr", ["jp", "q", "--approve", "run_command,fs_grep_files"]),
+        ("jp q -c providers.llm.ollama.ke", ["jp", "q", "-c", "providers.llm.ollama.keep_alive="]),
+        ("jp q -- --dry", ["jp", "q", "--", "--dry"]),
     ],
 )
 def test_tab_completes_commands_options_and_their_values(
@@ -250,7 +261,7 @@ def test_a_workspace_of_another_user_offers_nothing(tmp_path: Path) -> None:
 
 
 def test_every_command_completes_its_options_from_the_table_that_matches_the_commands(tmp_path: Path) -> None:
-    assert completion_table.PATH.read_text(encoding="utf-8") == completion_table.text(), "run `make completion`"
+    assert completion_table.PATH.read_text(encoding="utf-8") == completion_table.text(), "run `make reference`"
 
 
 def test_an_executable_jp_foo_is_completed_and_not_one_of_the_current_directory(tmp_path: Path) -> None:

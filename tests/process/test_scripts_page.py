@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -51,9 +52,14 @@ def test_the_scripts_on_the_page_work_as_they_stand(tmp_path: Path) -> None:
     assert [(done.returncode, done.stdout, done.stderr) for done in said] == [
         (0, "The linker.\n", ""),
         (0, '{"broken":true}\nthere is nothing to leave out\n', ""),
-        (0, said[-1].stdout, ""),
+        (0, said[2].stdout, ""),
+        (0, "The linker.\n", ""),
+        (0, "kind=haiku\n", ""),
     ]
-    assert "jp hook install pre-push --prompt review" in said[-1].stdout
+    assert (root / "haiku.txt").read_text(encoding="utf-8") == "The linker.\n"
+    labels = [json.loads(path.read_text(encoding="utf-8")).get("labels", {}) for path in root.rglob("metadata.json")]
+    assert sorted(labels, key=str) == [{"kind": "haiku"}, {"topic": "builds"}, {}, {}]
+    assert "jp hook install pre-push --prompt review" in said[2].stdout
     assert sorted(path.name for path in (root / ".git/hooks").iterdir()) == ["commit-msg", "prepare-commit-msg"]
 
 

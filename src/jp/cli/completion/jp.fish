@@ -14,7 +14,8 @@ function __jp_complete
                 printf '%s\n' "$prefix$path"
             end
         else
-            __fish_complete_path "$current"
+            # The quote of an unfinished word belongs to no file.
+            __fish_complete_path (string replace -r '^["\']' '' -- "$current")
         end
     end
 end

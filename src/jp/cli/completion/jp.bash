@@ -15,8 +15,8 @@ _jp_completion() {
         fi
         COMPREPLY[${#COMPREPLY[@]}]=$value
     done < <(_JP_COMPLETE=bash command jp "$typed" "$2" 2>/dev/null </dev/null)
-    # With a single one the list would be inserted.
-    if [[ ${#COMPREPLY[@]} == 1 ]]; then
+    # A single one would be inserted with its description.
+    if [[ ${COMP_TYPE-} == 63 && ${#COMPREPLY[@]} == 1 ]]; then
         COMPREPLY=("${COMPREPLY[0]%%  (*}")
     fi
     if type compopt >/dev/null 2>&1; then

@@ -462,6 +462,29 @@ def test_strict_lets_a_commit_pass_to_which_nothing_is_objected(begun: Path, tmp
     assert "--deadline 3s" in words
 
 
+def test_a_review_by_a_saved_prompt_asks_the_model_with_the_message_and_the_change(begun: Path, tmp_path: Path) -> None:
+    scenario = """
+[[reply]]
+when = { contains = "a fine message" }
+text = "OK"
+
+[[reply]]
+text = "Not in rhyme: {{user}}"
+"""
+    repository = plain_repository(begun, tmp_path / "work")
+    make_workspace(repository.root, scenario)
+    repository.jp("prompt", "add", "rhyme", "Is it in rhyme?")
+    repository.jp("hook", "install", "commit-msg", "--prompt", "rhyme", "--strict")
+    repository.change()
+
+    stopped = repository.git("commit", "-qm", "a message", code=1).stderr
+    fine = repository.git("commit", "-qm", "a fine message")
+
+    assert stopped.startswith("commit-msg: Not in rhyme: Is it in rhyme?")
+    assert "answer with the one word OK.\n\na message\n\ndiff --git a/a.txt" in stopped
+    assert (fine.stdout, fine.stderr) == ("", "")
+
+
 @pytest.mark.parametrize("name", ["prepare-commit-msg", "post-commit"])
 def test_strict_is_refused_where_git_cannot_skip_the_hook(name: str, begun: Path, tmp_path: Path) -> None:
     repository = plain_repository(begun, tmp_path / "work")

@@ -289,6 +289,7 @@ VENDOR_NAMES_ELSEWHERE = {
     "app/query/wiring.py": "the example in a hint",
     "config/entries.py": "the settings of the vendors' accounts",
     "config/model.py": "a field for the account of each vendor",
+    "config/original_rules.py": "the variable with the address of a vendor that the original JP reads",
     "process/sandbox/policy.py": "directories in which other programs keep credentials",
     "provider/models.py": "what a cloud puts before a model's name",
     "provider/registry.py": "a line for each vendor",

@@ -83,6 +83,7 @@ View: TypeAlias = Literal[
     "context",
     "conversation",
     "conversations",
+    "ignored settings",
     "labels",
     "models",
     "prompts",
@@ -145,6 +146,12 @@ class Show(Remedy, frozen=True):
     refreshed: bool = False
 
 
+class ImportSettings(Remedy, frozen=True):
+    """Rewrite the configuration file `path`, or all that are read here, as TOML in jp's spelling."""
+
+    path: str = ""
+
+
 class StoreKey(Remedy, frozen=True):
     """Store an API key for `provider`."""
 
@@ -180,6 +187,7 @@ AnyRemedy: TypeAlias = (
     | StoreKey
     | TrustWorkspace
     | CreateWorkspace
+    | ImportSettings
     | RemoveAttachment
 )
 

@@ -89,6 +89,9 @@ NOT_BEFORE_THE_REQUEST = {
     "jp.app.query.inquiries",
     "jp.app.query.structured",
     "jp.app.schema_checker",
+    "jp.config.formats",
+    "jp.config.original",
+    "jp.config.original_rules",
     "jp.context.breakdown",
     "jp.context.secret_finder",
     "jp.provider.anthropic.response",
@@ -115,10 +118,12 @@ NOT_BEFORE_THE_REQUEST = {
     "pydantic",
     "pydantic_core",
     "pygments",
+    "pyjson5",
     "rich",
     "tomlkit",
     "tomllib",
     "typer.rich_utils",
+    "yaml",
 }
 """What a query that attaches nothing, whose answer goes into a pipe, does without until its request is on its way."""
 
@@ -352,6 +357,27 @@ def test_a_query_with_a_remembered_server_imports_the_sdk_once_its_request_has_l
     assert "jp.__main__" in names[:rendered]
     assert not {"jp.mcp.connection", "pydantic"} & set(names[:rendered])
     assert not any(name.partition(".")[0] in {"mcp", "mcp_types"} for name in names[:rendered])
+
+
+SPELLINGS = {"jp.config.original", "jp.config.original_rules", "jp.config.formats", "yaml", "pyjson5"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "needed"),
+    [
+        ("[user]\nname = 'Ada'", set[str]()),
+        ("[user]\nname = 'Ada'\n[style.code]\ncopy_link = 'off'", {"jp.config.original", "jp.config.original_rules"}),
+    ],
+)
+def test_only_a_file_with_settings_of_the_original_imports_their_rules(
+    settings: str, needed: set[str], commands: Prepared, tmp_path: Path
+) -> None:
+    root = make_workspace(tmp_path / "work", settings=settings)
+
+    modules = commands.imported(ENTRY, "query", "--new", "hello", cwd=root)
+
+    assert "tomllib" in modules
+    assert SPELLINGS & {*modules} == needed
 
 
 def test_a_query_without_a_network_imports_no_http_client(commands: Prepared, tmp_path: Path) -> None:

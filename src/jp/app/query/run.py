@@ -30,7 +30,7 @@ from jp.app.query.conversation import (
 )
 from jp.app.query.question import ComposedQuery, QueryInput, Question, is_read_once, read_question
 from jp.app.query.screen import NoScreen, Screen
-from jp.app.query.tools import BuiltinTools, tool_layers, without_missing_tools
+from jp.app.query.tools import BuiltinTools, UsedKeys, tool_layers, without_missing_tools
 from jp.app.query.turns import TitleCost, TitleWriter, TurnRunner
 from jp.app.query.wiring import Wiring, check_rendering, wire
 from jp.app.settings import require_tool, tell_ignored
@@ -352,7 +352,7 @@ def _settled(context: QueryContext, held: QueryConversation | None, schemes: Att
     info = None if held is None else held.info
     for name in sorted(arguments.approve.union(filter(None, [arguments.tool_use]))):
         require_tool(settings.resolved, name, info)
-    tell_ignored(context.options, settings.resolved, info)
+    tell_ignored(context.options, settings.resolved, info, is_used=UsedKeys(settings.resolved, context).has)
     schemes.distrust(settings.resolved)
     return settings
 

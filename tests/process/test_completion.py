@@ -219,6 +219,18 @@ mine = "script/test"
     assert contents(root, home_beside(root)) == before
 
 
+def test_settings_in_each_format_have_names(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "w")
+    user = home_beside(root) / "config"
+    (user / "config").mkdir(parents=True)
+    (user / "config.yaml").write_text("providers: {llm: {aliases: {of-user: script/test}}}\n", encoding="utf-8")
+    (user / "config/careful.json").write_text("{}", encoding="utf-8")
+    (root / ".jp.json5").write_text("{providers: {llm: {aliases: {here: 'script/test'}}}}", encoding="utf-8")
+
+    assert {"of-user\tscript/test", "here\tscript/test"} < set(ask(root, "q", "-m", ""))
+    assert ask(root, "q", "--cfg", "care") == ["careful\t"]
+
+
 def test_what_is_attached_to_the_active_conversation_completes_its_removal(tmp_path: Path) -> None:
     root = make_workspace(tmp_path / "w")
     run_jp("query", "--new", "hello", cwd=root)

@@ -26,6 +26,7 @@ _MOST_CONVERSATIONS = 200
 _MOST_TEXT = 72
 _LARGEST = 1024 * 1024
 _LARGEST_LOG = 64 * _LARGEST
+_SUFFIXES = (".toml", ".json", ".json5", ".yaml", ".yml")
 _GLOBAL_KINDS = {
     "--cfg": "value",
     "--workspace": "path",
@@ -377,16 +378,16 @@ class _Places:
 
     def prompts(self) -> list[Candidate]:
         """Return the names of saved prompts."""
-        return self._names("prompts", ".md")
+        return self._names("prompts", (".md",))
 
     def fragments(self) -> list[Candidate]:
         """Return the names of configuration fragments."""
-        return self._names("config", ".toml")
+        return self._names("config", _SUFFIXES)
 
-    def _names(self, directory: str, suffix: str) -> list[Candidate]:
+    def _names(self, directory: str, suffixes: tuple[str, ...]) -> list[Candidate]:
         above = (self._user, None if self._root is None else self._root / ".jp")
-        found = (path for place in above if place is not None for path in (place / directory).glob(f"*{suffix}"))
-        return sorted({(path.name.removesuffix(suffix), "") for path in found})
+        found = (path for place in above if place is not None for path in (place / directory).glob("*.*"))
+        return sorted({(path.stem, "") for path in found if path.suffix in suffixes})
 
     def named(self, *path: str) -> list[str]:
         """Return the names below a key of the configuration."""
@@ -426,21 +427,29 @@ class _Places:
 
     def _read(self) -> list[dict[str, Any]]:
         if self._configs is None:
-            import tomllib
-
-            from jp.file_access import read_whole
-
             places = [] if self._user is None else [self._user / "config.toml"]
             if self._root is not None:
                 between = [p for p in (Path.cwd(), *Path.cwd().parents) if p.is_relative_to(self._root)]
                 places += [self._root / ".jp/config.toml", *(p / ".jp.toml" for p in reversed(between))]
-            self._configs = []
-            for path in places:
-                try:
-                    self._configs.append(tomllib.loads(read_whole(path, _LARGEST, follows=True).decode()))
-                except (OSError, ValueError, RecursionError):
-                    continue
+            self._configs = [data for path in places for suffix in _SUFFIXES for data in _data(path, suffix)]
         return self._configs
+
+
+def _data(path: Path, suffix: str) -> list[dict[str, Any]]:
+    """Return the data of a configuration file with another suffix; nothing if it cannot be read."""
+    from jp.file_access import read_whole
+
+    try:
+        text = read_whole(path.with_suffix(suffix), _LARGEST, follows=True).decode()
+        if suffix != ".toml":
+            from jp.config.formats import load
+
+            return [dict(load(text, suffix))]
+        import tomllib
+
+        return [tomllib.loads(text)]
+    except Exception:  # noqa: BLE001 - each format has errors of its own
+        return []
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:

@@ -448,7 +448,7 @@ def _named(url: str) -> str:
     """Return a URL without anything that may be a secret: a user, a password, a query."""
     scheme, _, rest = url.partition("://")
     authority, slash, path = rest.partition("/")
-    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{re.split('[?#]', path)[0]}"
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path.partition('?')[0].partition('#')[0]}"
 
 
 _REACH = phrase("check the network and the URL: `", Show("setting origins"), "` shows the source of `base_url`")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -192,13 +193,23 @@ def _names_of(directory: Path, wanted: Collection[ConversationId] | None) -> lis
         return directory_names(directory)
     digits = {conversation_id.digits for conversation_id in wanted}
     try:
-        with opened(directory, LIST) as descriptor, os.scandir(descriptor) as found:
-            named = [entry for entry in found if entry.name.partition("-")[0] in digits or entry.name == ARCHIVE]
-            return [entry.name for entry in named if entry.is_dir(follow_symlinks=False)]
+        starts = (*digits, ARCHIVE)  # a first look, which is quick among many names
+        with opened(directory, LIST) as descriptor:
+            named = [name for name in os.listdir(descriptor) if name.startswith(starts)]  # noqa: PTH208 - it is open
+            named = [name for name in named if name.partition("-")[0] in digits or name == ARCHIVE]
+            return [name for name in named if _is_directory(name, descriptor)]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise failure("list", directory, error) from error
+
+
+def _is_directory(name: str, above: int) -> bool:
+    """Return whether a name in an open directory is that of a directory, and of no link."""
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def directory_names(directory: Path, *, links: bool = False) -> list[str]:

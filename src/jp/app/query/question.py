@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,8 +32,8 @@ _MARK = "@"
 STDIN = "-"
 """The name of standard input, among the words and among the attachments."""
 
-_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/\d+")
-"""A pipe that a shell makes of `<(command)`."""
+_DESCRIPTORS = ("/dev/fd/", "/proc/self/fd/")
+"""The directories of pipes that a shell makes of `<(command)`."""
 
 _SIGNATURE_BYTES = 16
 
@@ -355,7 +354,7 @@ async def read_question(options: Options, arguments: QueryArguments) -> QueryInp
         options.notice(phrase(told, Option.ATTACH, " for each"))
     reading = phrase("reading standard input … (", Option.NO_STDIN, " to skip)")
     data = await read_piped_bytes(source, on_idle=lambda: options.notice(reading))
-    resources = [_read_once(await _content_of(name), name) for name in filter(_DESCRIPTOR.fullmatch, arguments.attach)]
+    resources = [_read_once(await _content_of(name), name) for name in filter(_is_descriptor, arguments.attach)]
     if is_attached or (data and not _is_query(data)):
         resources.append(_read_once(data, "stdin"))
         data = b""
@@ -374,7 +373,11 @@ async def read_question(options: Options, arguments: QueryArguments) -> QueryInp
 
 def is_read_once(attached: str) -> bool:
     """Return whether something to attach is standard input or the pipe of `<(command)`, and no declaration."""
-    return attached == STDIN or _DESCRIPTOR.fullmatch(attached) is not None
+    return attached == STDIN or _is_descriptor(attached)
+
+
+def _is_descriptor(attached: str) -> bool:
+    return attached.startswith(_DESCRIPTORS) and attached.rpartition("/")[2].isdecimal()
 
 
 def _is_query(data: bytes) -> bool:

@@ -219,6 +219,16 @@ mine = "script/test"
     assert contents(root, home_beside(root)) == before
 
 
+def test_of_many_conversations_the_newest_come_and_the_others_by_their_digits(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "w")
+    ids = [conversation(root, number, f"number {number}") for number in range(120)]
+
+    offered = [line.partition("\t")[0] for line in ask(root, "c", "show", "jp-c")]
+
+    assert offered == [".", "prev", "last", *reversed(ids[20:])]
+    assert f"{ids[3]}\tnumber 3" in ask(root, "c", "show", ids[3][:-1])
+
+
 def test_settings_in_each_format_have_names(tmp_path: Path) -> None:
     root = make_workspace(tmp_path / "w")
     user = home_beside(root) / "config"

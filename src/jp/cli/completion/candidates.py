@@ -22,7 +22,7 @@ from jp.cli.command_line.help import OPTIONS
 VARIABLE = "_JP_COMPLETE"
 """The environment variable by which a script asks: it names the shell."""
 
-_MOST_CONVERSATIONS = 200
+_MOST_CONVERSATIONS = 100
 _MOST_TEXT = 72
 _LARGEST = 1024 * 1024
 _LARGEST_LOG = 64 * _LARGEST
@@ -360,21 +360,24 @@ class _Places:
         return sorted(found.items())
 
     def _infos(self, prefix: str) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-        from jp.workspace.layout import storage_at
-        from jp.workspace.listing import directories_in, info_of
+        from heapq import nlargest
+
+        from jp.workspace.layout import conversation_id_of, storage_at
+        from jp.workspace.listing import directory_names, infos_of
 
         digits = prefix.removeprefix("jp-c")
-        storages = {storage_at(self._root, self._data, local=local) for local in (False, True)}
+        start = digits if digits.isdecimal() else ""
+        directories = {storage_at(self._root, self._data, local=local).conversations for local in (False, True)}
         found = [
-            (conversation_id, directory)
-            for storage in storages
-            for conversation_id, directory in directories_in(storage)
-            if not digits.isdecimal() or conversation_id.digits.startswith(digits)
+            (len(number), number, directory, name)
+            for directory in directories
+            for name in directory_names(directory)
+            if (number := name.partition("-")[0]).startswith(start) and number.isdecimal()
         ]
-        found.sort(key=lambda pair: pair[0].deciseconds, reverse=True)
-        for conversation_id, directory in found[:_MOST_CONVERSATIONS]:
-            metadata = info_of(conversation_id, directory, local=False).metadata
-            yield str(conversation_id), metadata.title or metadata.first_words or "", metadata.labels
+        newest = nlargest(_MOST_CONVERSATIONS, found)
+        known = [(number, above / name) for _, _, above, name in newest if (number := conversation_id_of(name))]
+        for info in reversed(infos_of([(number, directory, False) for number, directory in known])):
+            yield str(info.id), info.metadata.title or info.metadata.first_words or "", info.metadata.labels
 
     def prompts(self) -> list[Candidate]:
         """Return the names of saved prompts."""

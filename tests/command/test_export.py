@@ -120,6 +120,7 @@ def test_the_page_loads_nothing_and_escapes_everything(root: Path) -> None:
     text = export(root, "--to", "html")
     page = Tags(text)
     assert page.count("script") == page.count("style") == 1
+    assert "· 2 turns ·" in page.text
     assert page.count("link") == page.count("iframe") == page.count("i") == page.count("b") == 0
     assert "alert(1)" in page.text
     (policy,) = [found["content"] for _, found in page.found if "http-equiv" in found]
@@ -195,6 +196,12 @@ def test_a_damaged_bundle_leaves_nothing(root: Path, tmp_path: Path) -> None:
     assert run_jp("conversation", "import", str(tmp_path / "none.zip"), cwd=other).code == 2
     assert not logs(other)
     assert not (tmp_path / "escaped").exists()
+
+
+def test_the_page_of_one_turn_says_so(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "work", SCENARIO)
+    prepare(["query", "--new", "hello"], cwd=root)
+    assert "· 1 turn ·" in Tags(export(root, "--to", "html")).text
 
 
 def test_a_file_is_never_replaced(root: Path) -> None:

@@ -116,7 +116,7 @@ def _damaged(line: bytes, error: MalformedEntryError, number: int, path: Path) -
         hint = phrase(
             "Git left a conflict between two branches that continued this conversation: `",
             ChangeConversation("merge", conversation_id_of(path.parent.name) or ""),
-            "` keeps the turns of both.",
+            "` keeps the turns of both, and with --fork it makes the other side a conversation of its own.",
         )
     return LogDamagedError(f"{str(path)!r}, line {number}: {error.message}", hint=hint)
 

@@ -10,6 +10,7 @@ FOREIGN_STAMP := $(FOREIGN)/.installed
 # `initialize`, and the first that can ask.
 FOREIGN_MCP := 1.2 1.8 1.10
 FOREIGN_MCP_STAMPS := $(FOREIGN_MCP:%=$(FOREIGN)/mcp-%/.installed)
+DOCS_STAMP := .venv-docs/.installed
 FOREIGN_NODE := $(FOREIGN)/node
 FOREIGN_NODE_STAMP := $(FOREIGN_NODE)/.installed
 
@@ -24,7 +25,7 @@ EXAMPLES ?= 500
 # Whoever sets it has pytest rewrite every test anew in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-foreign check format lint types imports coverage bench bench-gate bench-coverage size models mutants test-nightly lock clean
+.PHONY: demo test test-foreign check format lint types imports coverage bench bench-gate bench-coverage size models mutants test-nightly docs reference man lock clean
 
 demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script provider
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
@@ -78,6 +79,16 @@ models: $(STAMP)  ## each provider's models.json anew, with what `jp model refre
 mutants: $(STAMP)  ## small changes of the sources that a test has to notice: SEED= and COUNT= set the sample
 	$(BIN)/python benchmarks/mutants.py --seed $(SEED) --count $(COUNT)
 
+docs: $(DOCS_STAMP)  ## the pages of docs/ as a site in site/; a dead link or anchor is an error
+	.venv-docs/bin/zensical build --strict
+
+reference: $(STAMP)  ## docs/commands.md, the list of keys in docs/configuration.md, and what shells complete, as the code has them
+	cd tests && ../$(BIN)/python unit/cli/test_command_reference.py && ../$(BIN)/python unit/config/test_documentation.py
+	$(BIN)/python benchmarks/completion_table.py
+
+man: $(STAMP)  ## the man pages, in build/man; a wheel has them
+	$(BIN)/python benchmarks/man_pages.py
+
 lock:  ## write requirements/*.txt anew from pyproject.toml (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-annotate pyproject.toml -o requirements/run.txt
@@ -85,6 +96,8 @@ lock:  ## write requirements/*.txt anew from pyproject.toml (needs uv)
 	  --no-annotate pyproject.toml --group dev -o requirements/dev.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-annotate --group pyproject.toml:foreign -o requirements/foreign.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-annotate --group pyproject.toml:docs -o requirements/docs.txt
 	for version in 1.2.1 1.8.1 1.10.1; do \
 	  printf 'mcp==%s\npydantic<2.11\n' $$version | uv pip compile -q --universal --python-version 3.11 \
 	    --generate-hashes --no-header --no-annotate - -o requirements/mcp-$${version%.*}.txt; done
@@ -98,6 +111,11 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	$(BIN)/python -m compileall -q -j 0 src  # as pip does with what is not editable
 	@touch $(STAMP)
+
+$(DOCS_STAMP): requirements/docs.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/docs.txt
+	@touch $@
 
 $(FOREIGN_STAMP): requirements/foreign.txt
 	$(PYTHON) -m venv $(FOREIGN)

@@ -25,6 +25,8 @@ import pytest
 
 HITS = "hits.jsonl"
 CONTEXT = "context"
+LOG = "pytest.log"
+RAN_TO_THE_END = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 LIBRARIES = (
     "hypothesis",
     "hypothesis.strategies",
@@ -57,6 +59,11 @@ class _Entered:
     def __init__(self) -> None:
         self.process, self.test = 0, ""
         self.seen: set[str] = set()
+        self.hits = -1
+
+    def note(self, **found: object) -> None:
+        """Write a line to the hits, which stay open: a test may run without the right to open them."""
+        os.write(self.hits, f"{json.dumps(found)}\n".encode())
 
     def enter(self, name: str) -> None:
         """Note a function; in a process that a test has started, at once."""
@@ -81,14 +88,12 @@ class _Entered:
         try:
             return (yield)
         finally:
-            with Path(HITS).open("a", encoding="utf-8") as hits:
-                hits.write(json.dumps({"test": self.test, "entered": sorted(self.seen)}) + "\n")
+            self.note(test=self.test, entered=sorted(self.seen))
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note how long a test takes, and whether it passes."""
-        with Path(HITS).open("a", encoding="utf-8") as hits:
-            hits.write(json.dumps({"test": report.nodeid, "secs": report.duration, "passed": report.passed}) + "\n")
+        self.note(test=report.nodeid, secs=report.duration, passed=report.passed)
 
 
 entered = _Entered()
@@ -107,15 +112,19 @@ class _Chosen:
         items[:] = sorted((item for item in items if item.nodeid in self.places), key=lambda i: self.places[i.nodeid])
 
 
-def record(files: Sequence[str], sources: Sequence[str]) -> dict[str, object]:
-    """Return what each test that passes enters, and its duration."""
+def record(files: Sequence[str], sources: Sequence[str]) -> dict[str, object] | str:
+    """Return what each test that passes enters, and its duration; a text if the tests do not run to their end."""
     originals = {path: path.read_text(encoding="utf-8") for path in _modules(sources)}
     for path, code in originals.items():
         _write(path, _instrumented(path, code))
-    Path(HITS).unlink(missing_ok=True)
-    _in_child(lambda: _pytest([*files], sys.modules[__name__].entered), 1200)
+    here: _Entered = sys.modules[__name__].entered
+    here.hits = os.open(HITS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+    status = _in_child(lambda: _pytest([*files], here), 1200)
+    os.close(here.hits)
     for path, code in originals.items():
         _write(path, code)
+    if status not in RAN_TO_THE_END:
+        return f"the tests of {files[0]!r} and others ended with {status}: {_last_words()}"
     names: dict[str, set[str]] = {}
     secs: dict[str, float] = {}
     failed: set[str] = set()
@@ -127,6 +136,11 @@ def record(files: Sequence[str], sources: Sequence[str]) -> dict[str, object]:
         if not found.get("passed", True):
             failed.add(test)
     return {test: [round(secs[test], 4), sorted(found)] for test, found in names.items() if test not in failed}
+
+
+def _last_words() -> str:
+    """Return the end of what pytest said."""
+    return Path(LOG).read_text(encoding="utf-8", errors="replace")[-2000:]
 
 
 def _modules(sources: Sequence[str]) -> Iterator[Path]:
@@ -175,7 +189,7 @@ def _write(path: Path, code: str) -> None:
 
 def _pytest(files: Sequence[str], plugin: object) -> int:
     """Run tests, quietly."""
-    with Path("pytest.log").open("w+b") as nothing:
+    with Path(LOG).open("w+b") as nothing:
         for number in (0, 1, 2):
             os.dup2(nothing.fileno(), number)
     arguments = ["-q", "-p", "no:cacheprovider", "-p", "no:inline_snapshot", "-W", LATE, *files]

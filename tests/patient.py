@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from jp.__main__ import main
 from jp.app.query import turns
+from jp.cli.terminal.signals import Interruption
 
-settle = turns.TitleWriter.settle
+GRACE_SECS = 60
+_offer = Interruption.offer
 
 
-async def announced(self: turns.TitleWriter, *, answered: bool) -> turns.TitleCost | None:
-    """Say so first."""
+def announced(self: Interruption, respond: Callable[[], object]) -> None:
+    """Say so once a Ctrl-C ends the wait: a moment earlier it would end the query.
+
+    A turn at a terminal offers its menu too, before its request is sent: the last of these lines is the wait.
+    """
+    _offer(self, respond)
     print("waiting", flush=True)  # noqa: T201 - the test waits for it
-    return await settle(self, answered=answered)
 
 
 if __name__ == "__main__":
-    turns.TitleWriter.settle = announced
-    turns.GRACE_SECS = 60
+    Interruption.offer = announced
+    turns.GRACE_SECS = GRACE_SECS
     main()

@@ -47,8 +47,10 @@ class Option(Enum):
     NO_LOCAL = "no_local"
     NO_PERSIST = "no_persist"
     NO_STDIN = "no_stdin"
+    OR_NEW = "or_new"
     PARAMETER = "params"
     PATIENCE = "patience"
+    PRINT_ID = "print_id"
     PROFILE = "profile"
     PROMPT = "prompt"
     QUOTE = "quote"
@@ -81,6 +83,7 @@ View: TypeAlias = Literal[
     "context",
     "conversation",
     "conversations",
+    "ignored settings",
     "labels",
     "models",
     "prompts",
@@ -143,6 +146,12 @@ class Show(Remedy, frozen=True):
     refreshed: bool = False
 
 
+class ImportSettings(Remedy, frozen=True):
+    """Rewrite the configuration file `path`, or all that are read here, as TOML in jp's spelling."""
+
+    path: str = ""
+
+
 class StoreKey(Remedy, frozen=True):
     """Store an API key for `provider`."""
 
@@ -178,6 +187,7 @@ AnyRemedy: TypeAlias = (
     | StoreKey
     | TrustWorkspace
     | CreateWorkspace
+    | ImportSettings
     | RemoveAttachment
 )
 

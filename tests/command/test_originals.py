@@ -239,7 +239,9 @@ def test_what_no_request_has_attached_is_not_attached_now_either(events: list[Ev
 
 def test_its_settings_need_trust_wherever_it_lies(tmp_path: Path) -> None:
     root = tmp_path / "work"
-    tools = {"conversation": {"tools": {"fs_read_file": {"run": "unattended"}, "gone": {"enable": True}}}}
+    tools = {
+        "conversation": {"tools": {"fs_read_file": {"run": "unattended", "enable": True}, "gone": {"enable": True}}}
+    }
     placed(root, [event("config_delta", delta=tools), *current()])
 
     untrusted = run_jp("query", *MODEL, "--id", ID, "more", cwd=root)
@@ -496,3 +498,20 @@ def test_what_cannot_be_imported_is_refused(here: Path, path: str, words: str) -
 
 def test_importing_without_persistence_makes_no_sense(here: Path) -> None:
     check_failure(run_jp("--no-persist", "conversation", "import", ".", cwd=here), 2, "--no-persist")
+
+
+def test_reasoning_that_nobody_signed_is_named_and_sent_to_servers_that_take_it_as_text(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    started, asked, *others = current()
+    thoughts = [event("chat_response", reasoning=f"thought {number}") for number in range(2)]
+    placed(root, [started, asked, *thoughts, *others])
+    server = 'providers.llm.mine:={"base_url": "http://127.0.0.1:9/v1", "return_reasoning": "text"}'
+
+    as_text = run_jp("query", "-m", "mine/x", "-c", server, "--id", ID, "--dry-run", "-F", "json", "more", cwd=root)
+    told = run_jp("query", *MODEL, "--id", ID, "more", cwd=root)
+    again = run_jp("query", *MODEL, "--id", ID, "more", cwd=root)
+
+    assert as_text.code == 0
+    assert "thought 1" in as_text.stdout
+    assert "note: 2 pieces of reasoning that its model did not sign: sent, as any foreign reasoning" in told.stderr
+    assert "did not sign" not in again.stderr

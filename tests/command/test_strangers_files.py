@@ -392,20 +392,20 @@ def test_what_only_an_untrusted_file_has_is_refused_where_it_is_needed(
 
 
 @pytest.mark.parametrize(
-    "theirs",
+    ("theirs", "notes"),
     [
-        "[providers.llm.mine]\nbase_url = 'http://127.0.0.1:9/v1'\n",
-        "[conversation.tools.x]\ncommand = 'touch ran'\nenable = true\nrun = 'unattended'\n",
-        "[providers.mcp.x]\ncommand = 'touch ran'\n[conversation.tools.x]\nsource = 'mcp.x.*'\nenable = true\n",
+        ("[providers.llm.mine]\nbase_url = 'http://127.0.0.1:9/v1'\n", 0),
+        ("[conversation.tools.x]\ncommand = 'touch ran'\nenable = true\nrun = 'unattended'\n", 1),
+        ("[providers.mcp.x]\ncommand = 'touch ran'\n[conversation.tools.x]\nsource = 'mcp.x.*'\nenable = true\n", 1),
     ],
 )
-def test_what_nobody_needs_stops_no_query(tmp_path: Path, theirs: str) -> None:
+def test_what_nobody_needs_stops_no_query(tmp_path: Path, theirs: str, notes: int) -> None:
     root = stage(tmp_path, "", theirs, ("x", {}))
 
     result = go(root)
 
     assert result.stdout == "done\n"
-    assert result.stderr.count("ignored until trusted") == 1
+    assert result.stderr.count("ignored until trusted") == notes
     assert not (root / "ran").exists()
 
 

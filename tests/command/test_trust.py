@@ -213,14 +213,12 @@ def test_what_is_forgotten_with_a_conversation_is_not_accepted_any_more(tmp_path
 def test_a_change_to_a_trusted_file_asks_again(tmp_path: Path) -> None:
     make_workspace(tmp_path, READING, settings=UNATTENDED)
     trusted = run_jp("workspace", "trust", "--yes", "-F", "json", cwd=tmp_path)
-    (tmp_path / ".jp.toml").write_text(
-        '[providers.llm.anthropic]\napi_key_env = "AWS_SECRET_ACCESS_KEY"\n', encoding="utf-8"
-    )
+    (tmp_path / ".jp.toml").write_text('[editor]\ncmd = "touch ran"\n', encoding="utf-8")
 
     asked = run_jp("query", "hi", cwd=tmp_path)
 
     assert [value["key"] for value in json.loads(trusted.stdout)["trusted"]] == [f"{READ}.run"]
-    assert "ignored until trusted: providers.llm.anthropic.api_key_env = 'AWS_SECRET_ACCESS_KEY'" in asked.stderr
+    assert "ignored until trusted: editor.cmd = 'touch ran'" in asked.stderr
     assert READ not in asked.stderr
 
 

@@ -77,6 +77,18 @@ def test_messages_are_turns_of_one_conversation_as_queries_are(root: Path, tmp_p
     assert shape(only_log(root)) == shape(only_log(other))
 
 
+def test_what_a_file_says_in_vain_is_told_once(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "work", settings='[style.code]\ncopy_link = "osc8"\n[editor]\ncmd = "vi"')
+
+    with chat(root) as terminal:
+        say(terminal, "one", "^You said: one")
+        say(terminal, "two", "^You said: two")
+        shown = terminal.shown
+
+    assert shown.count("ignored or read differently") == 1
+    assert shown.count("ignored until trusted") == 1
+
+
 def test_it_goes_on_with_the_active_conversation_and_queries_go_on_with_it(root: Path) -> None:
     env = {"JP_SESSION": "test"}
     run_jp("query", "one", cwd=root)

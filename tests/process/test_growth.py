@@ -101,4 +101,4 @@ def test_a_list_of_twice_as_many_conversations_takes_at_most_twice_as_many_steps
     ]
 
     assert counts[2] - counts[1] <= 2.1 * (counts[1] - counts[0])
-    assert counts[2] - counts[1] <= 180 * 100
+    assert counts[2] - counts[1] <= 190 * 100  # 181 on Python 3.13, whose pathlib calls more than that of 3.11

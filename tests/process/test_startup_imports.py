@@ -89,6 +89,9 @@ NOT_BEFORE_THE_REQUEST = {
     "jp.app.query.inquiries",
     "jp.app.query.structured",
     "jp.app.schema_checker",
+    "jp.config.formats",
+    "jp.config.original",
+    "jp.config.original_rules",
     "jp.context.breakdown",
     "jp.context.secret_finder",
     "jp.provider.anthropic.response",
@@ -115,12 +118,17 @@ NOT_BEFORE_THE_REQUEST = {
     "pydantic",
     "pydantic_core",
     "pygments",
+    "pyjson5",
     "rich",
     "tomlkit",
     "tomllib",
     "typer.rich_utils",
+    "yaml",
 }
 """What a query that attaches nothing, whose answer goes into a pipe, does without until its request is on its way."""
+
+MODULES_OF_A_COMPLETION = 150
+"""With 132 modules, a completion takes 2.8 times the processor time of `jp --version`; it may take four times that."""
 
 
 def imported(*arguments: str) -> set[str]:
@@ -223,6 +231,36 @@ def test_help_is_printed_without_typer(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        ["conv"],
+        ["query", "--he"],
+        ["query", "--id", "jp-c"],
+        ["query", "--label", ""],
+        ["query", "--model", ""],
+        ["query", "--tool="],
+        ["query", "--cfg", ""],
+        ["query", "--prompt", ""],
+        ["query", "--attach", "f"],
+        ["attachment", "rm", ""],
+        ["conversation", "compact", "--profile", ""],
+    ],
+)
+def test_a_completion_imports_little(words: list[str], tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    directory = tmp_path / ".jp/conversations/17800000001-x"
+    directory.mkdir(parents=True)
+    (directory / "metadata.json").write_text('{"title": "The lexer"}', encoding="utf-8")
+
+    traced = run_jp(*words, cwd=tmp_path, env={"_JP_COMPLETE": "zsh"}, program=(*TRACED, ENTRY))
+    modules = named_in(traced.stderr)
+
+    assert len(modules) <= MODULES_OF_A_COMPLETION
+    assert set(modules) & {"typer", "jp.app", "jp.config", "jp.provider", "subprocess"} == set()
+    assert heavy(name for name in modules if name.partition(".")[0] != "tomllib") == set()
+
+
+@pytest.mark.parametrize(
     "arguments",
     [["show", "a", "--limit", "3", "--label", "x=y"], ["style", "--ratio", "1.5", "--raw"], ["show", "--help"]],
 )
@@ -319,6 +357,27 @@ def test_a_query_with_a_remembered_server_imports_the_sdk_once_its_request_has_l
     assert "jp.__main__" in names[:rendered]
     assert not {"jp.mcp.connection", "pydantic"} & set(names[:rendered])
     assert not any(name.partition(".")[0] in {"mcp", "mcp_types"} for name in names[:rendered])
+
+
+SPELLINGS = {"jp.config.original", "jp.config.original_rules", "jp.config.formats", "yaml", "pyjson5"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "needed"),
+    [
+        ("[user]\nname = 'Ada'", set[str]()),
+        ("[user]\nname = 'Ada'\n[style.code]\ncopy_link = 'off'", {"jp.config.original", "jp.config.original_rules"}),
+    ],
+)
+def test_only_a_file_with_settings_of_the_original_imports_their_rules(
+    settings: str, needed: set[str], commands: Prepared, tmp_path: Path
+) -> None:
+    root = make_workspace(tmp_path / "work", settings=settings)
+
+    modules = commands.imported(ENTRY, "query", "--new", "hello", cwd=root)
+
+    assert "tomllib" in modules
+    assert SPELLINGS & {*modules} == needed
 
 
 def test_a_query_without_a_network_imports_no_http_client(commands: Prepared, tmp_path: Path) -> None:

@@ -18,9 +18,24 @@ from hypothesis import given
 from choices import Choices, accepted, choices
 from jp.config.assignment import read_partial
 from jp.config.entries import Direction, RunMode, ToolConfig
+from jp.config.files import read_spelled
 from jp.config.layers import Layer, LayerKind, Origin, Resolved, resolve
 from jp.config.model import AppConfig
-from jp.config.schema import APP, Free, Items, KeyPath, MergedText, Names, Node, Scalar, Table, key_text, known_keys
+from jp.config.original import adapt
+from jp.config.schema import (
+    APP,
+    Free,
+    InvalidValueError,
+    Items,
+    KeyPath,
+    MergedText,
+    Names,
+    Node,
+    Scalar,
+    Table,
+    key_text,
+    known_keys,
+)
 from jp.config.trust import field_in, resolve_trusted, without_lapsing
 from jp.errors import ConfigurationError
 from jp.mcp.definitions import Listing, ServerTool
@@ -119,11 +134,39 @@ SAID: Sequence[Raw] = (
 )
 
 
+ORIGINALS: Sequence[Raw] = (
+    {"conversation": {"tools": {"t": {"enable": {"state": True, "allow_toggle": "never"}, "format": "unattended"}}}},
+    {"conversation": {"tools": {"t": {"enable": "on", "run": "unattended", "style": {"results_file_link": "off"}}}}},
+    {"conversation": {"tools": {"value": {"*": {"enable": "on", "run": "unattended"}}, "strategy": "replace"}}},
+    {"conversation": {"tools": {"t": {"questions": {"q": {"target": {"model": {"id": "x"}}, "answer": True}}}}}},
+    {"conversation": {"tools": {"t": {"access": {"fs": [{"path": "/etc", "read": True, "execute": True}]}}}}},
+    {"conversation": {"tools": {"t": {"access": {"fs": [{"path": "src", "write": True, "delete": True}]}}}}},
+    {
+        "conversation": {
+            "tools": {"t": {"access": {"env": [{"name": "X_KEY", "read": True}]}, "style": {"hidden": True}}}
+        }
+    },
+    {"conversation": {"attachments": [{"type": "cmd", "path": "ls"}, {"type": "file", "path": "/etc/x"}]}},
+    {"conversation": {"title": {"generate": {"model": {"id": {"provider": "openai", "name": "x"}, "parameters": {}}}}}},
+    {"assistant": {"model": {"id": {"provider": "anthropic", "name": "y"}, "parameters": {"seed": 1}}}},
+    {"assistant": {"name": "x", "model": {"id": {"provider": "s", "name": "y"}}}},
+    {
+        "providers": {
+            "llm": {"aliases": {"t": {"provider": "s", "name": "x"}, "n": {"id": "anthropic/y", "parameters": {}}}}
+        }
+    },
+    {"providers": {"llm": {"openai": {"base_url": "https://a", "base_url_env": "OPENAI_BASE_URL"}}}},
+    {"providers": {"mcp": {"s": {"type": "stdio", "command": "x"}}}},
+    {"editor": {"env_vars": ["X_KEY"], "inline": {"edit_mode": "vi"}}},
+)
+"""Settings in the spelling of the original JP."""
+
+
 def said(drawn: Choices) -> Raw:
-    """What a layer says: of one key, of a section, or what matters often."""
-    kind = drawn.pick(("key", "key", "section", "section", "said", "said"))
-    if kind == "said":
-        return drawn.pick(SAID)
+    """What a layer says: of one key, of a section, what matters often, or what the original JP would."""
+    kind = drawn.pick(("key", "key", "section", "section", "said", "said", "original"))
+    if kind in {"said", "original"}:
+        return drawn.pick(SAID if kind == "said" else ORIGINALS)
     if kind == "section":
         path, draw = drawn.pick(list(SECTIONS.items()))
     else:
@@ -141,9 +184,19 @@ def layers_of(drawn: Choices) -> list[Layer]:
     layers: list[Layer] = []
     for kind in sorted(drawn.some(kinds, most=6, least=2), key=kinds.index):
         foreign = kind in {"workspace", "directory"} or (kind in {"conversation", "cfg"} and drawn.one_in(2))
-        change = read_partial(said(drawn), refuse=lambda _: None)
+        change = read_spelled(said(drawn), APP, refuse=lambda _: None).change
         layers.append(Layer(origin=Origin(kind=kind, where=str(len(layers))), change=change, foreign=foreign))
     return layers
+
+
+@given(drawn=choices(200))
+def test_what_jp_accepts_is_in_no_other_spelling(drawn: Choices) -> None:
+    raw = said(drawn)
+    refused: list[InvalidValueError] = []
+    read_partial(raw, refuse=refused.append)
+
+    if not refused:
+        assert adapt(raw) == (raw, ())
 
 
 def both(drawn: Choices) -> tuple[Resolved, AppConfig] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 import threading
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
+import anyio.to_thread
 import pytest
 
 import anthropic_wire as wire
@@ -61,20 +64,34 @@ def test_a_server_that_says_nothing_is_given_up(reply: Reply) -> None:
     assert "first_byte_timeout_secs" in error.hint
 
 
+def let_pass(seconds: float) -> None:
+    """Set the clock of the running event loop forward."""
+    loop = asyncio.get_running_loop()
+    passed = loop.time
+    loop.time = lambda: passed() + seconds
+
+
 def test_the_wait_for_the_first_byte_is_not_bound_by_the_idle_timeout() -> None:
     """A slow model reads its prompt for longer than it may pause between two tokens."""
     gate = threading.Event()
     with Loopback(Reply(body=wire.message("Hello"), gates={0: gate})) as server:
 
-        async def answered_late(idle: float) -> Part:
-            provider = provider_at(server.url, stream_idle_timeout_secs=idle)
-            threading.Timer(idle * 5, gate.set).start()
+        async def wait_and_open() -> None:
+            await anyio.to_thread.run_sync(server.wait_for_requests, 1)
+            let_pass(PATIENCE * 5)
+            await anyio.lowlevel.checkpoint()
+            gate.set()
+
+        async def answered_late() -> Part:
+            provider = provider_at(server.url, first_byte_timeout_secs=PATIENCE * 9, stream_idle_timeout_secs=PATIENCE)
             last: Part = KeepAlive()
-            async for part in provider.stream(provider.render(HI)):
-                last = part
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait_and_open)
+                async for part in provider.stream(provider.render(HI)):
+                    last = part
             return last
 
-        assert anyio.run(answered_late, 0.05) == Finished("stop")
+        assert anyio.run(answered_late) == Finished("stop")
 
 
 def test_a_server_that_falls_silent_is_given_up_after_what_it_said() -> None:
@@ -93,17 +110,18 @@ def test_signs_of_life_count() -> None:
     gates = {number * len(ping): threading.Event() for number in range(1, 30)}
     with Loopback(Reply(body=ping * 30 + wire.message("Hello"), gates=gates)) as server:
 
-        async def ping_by_ping(idle: float) -> Part:
-            provider = provider_at(server.url, stream_idle_timeout_secs=idle)
+        async def ping_by_ping() -> Part:
+            provider = provider_at(server.url, stream_idle_timeout_secs=PATIENCE * 2)
             last: Part = KeepAlive()
             waiting = list(gates.values())
             async for part in provider.stream(provider.render(HI)):
                 last = part
                 if waiting:  # all of them together take longer than the timeout
-                    threading.Timer(idle / 20, waiting.pop(0).set).start()
+                    let_pass(PATIENCE)
+                    waiting.pop(0).set()
             return last
 
-        assert anyio.run(ping_by_ping, 0.8) == Finished("stop")
+        assert anyio.run(ping_by_ping) == Finished("stop")
 
 
 @pytest.mark.parametrize("ends", ["close", "reset"])

@@ -132,33 +132,45 @@ def test_a_server_that_breaks_off_within_its_answer_is_not_asked_again() -> None
     assert second.error is not None
 
 
-@pytest.mark.parametrize(("is_over", "connections"), [(True, 1), (False, 2)])
-def test_the_end_of_a_response_that_nobody_waited_for_is_read_before_the_next_request(
-    connections: int, *, is_over: bool
-) -> None:
-    """An answer is complete at its last event; the end of the response may come later, or never."""
-    body = wire.message("Hello")
-    late = threading.Event()
-    sent = threading.Event()
+class LateEnd(Loopback):
+    """Ends its first response when it is told to: an answer is complete at its last event, which comes before."""
 
-    def end_it() -> None:
-        if is_over:
-            late.set()
-            assert sent.wait(PATIENCE)
+    def __init__(self, *replies: Reply) -> None:
+        self.gate = threading.Event()
+        self._sent = threading.Event()
+        body = wire.message("Hello")
+        super().__init__(Reply(body=body + b": the end\n\n", gates={len(body): self.gate}), *replies)
 
-    class Ending(Loopback):
-        def _answer(self, connection: socket.socket, reply: Reply) -> bool:
-            is_reusable = super()._answer(connection, reply)
-            sent.set()
-            return is_reusable
+    def end(self) -> None:
+        self.gate.set()
+        assert self._sent.wait(PATIENCE)
 
-    padded = body + b": the end\n\n"
-    with Ending(Reply(body=padded, gates={len(body): late}), HELLO) as server:
-        endings = asked(server, 2, between=end_it)
-        late.set()
+    def _answer(self, connection: socket.socket, reply: Reply) -> bool:
+        is_reusable = super()._answer(connection, reply)
+        self._sent.set()
+        return is_reusable
 
-        assert server.connections == connections
-    assert all(ending.error is None for ending in endings)
+
+def test_the_end_of_a_response_that_nobody_waited_for_is_read_before_the_next_request() -> None:
+    with LateEnd(HELLO) as server:
+        assert all(ending.error is None for ending in asked(server, 2, between=server.end))
+
+        assert server.connections == 1
+
+
+def test_a_response_that_does_not_end_leaves_its_connection_to_itself() -> None:
+    with LateEnd(HELLO) as server:
+        assert all(ending.error is None for ending in asked(server, 2))
+
+        server.gate.set()
+        assert server.connections == 2
+
+
+def test_the_end_of_an_earlier_response_is_no_answer_of_a_server_that_leaves() -> None:
+    with LateEnd(Reply(headless=True, ends="close"), HELLO) as server:
+        assert all(ending.error is None for ending in asked(server, 2, between=server.end))
+
+        assert (server.connections, len(server.requests)) == (2, 3)
 
 
 def test_what_follows_a_response_that_is_over_is_no_answer_to_the_next_request() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +39,11 @@ def tidy(options: Options, workspace: AnyWorkspace) -> None:
     except JpError as error:
         options.log(phrase("expired conversations were not looked for: ", error.message))
         return
+    forget_removed(options, workspace, removed)
+
+
+def forget_removed(options: Options, workspace: AnyWorkspace, removed: Iterable[ConversationInfo]) -> None:
+    """Forget what is kept elsewhere about conversations that were removed since they had expired."""
     for info in removed:
         from jp.app.drafts import discard_drafts, drafts_directory
         from jp.app.settings import trust_store

@@ -38,6 +38,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """Tell the user something that they may want to know. Nobody listens here."""
         del text
 
+    def notice_once(self, text: str) -> None:
+        """Tell something that stays true, which a caller who runs several use cases need not hear again."""
+        self.notice(text)
+
     def log(self, text: str, *, level: int = 1) -> None:
         """Tell how things are done, for a user who wants to know at least `level` of it. Nobody listens here."""
         del text, level

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -22,6 +22,7 @@ from jp.config.trust import (
     mark_of_attachment,
     mark_of_change,
     overlap,
+    provider_of,
     resolve_trusted,
     without_lapsing,
 )
@@ -29,7 +30,7 @@ from jp.conversation.entries import AnyEntry, ConfigDelta
 from jp.conversation.entries import JsonObject as entries_JsonObject
 from jp.conversation.turns import undone
 from jp.errors import ConfigurationError
-from jp.remedies import TrustWorkspace, phrase
+from jp.remedies import ImportSettings, Show, TrustWorkspace, phrase
 from jp.workspace.layout import MARKER, silo_directory, user_config_directory
 from jp.workspace.store import original_of
 
@@ -78,15 +79,46 @@ def require_tool(resolved: Resolved, name: str, info: ConversationInfo | None = 
     """
     path = ("conversation", "tools", name)
     needed = [value for value in resolved.ignored if value.path[: len(path)] == path]
-    if needed and name not in resolved.config.conversation.tools:
+    is_undefined = any(value.path[-1] in {"command", "source"} and not value.is_own for value in needed)
+    if needed and (is_undefined or name not in resolved.config.conversation.tools):
         raise UntrustedError(needed, remedy=remedy_for(needed, info))
 
 
-def tell_ignored(options: Options, resolved: Resolved, info: ConversationInfo | None = None) -> None:
-    """Name what is ignored, in one notice."""
-    if ignored := _ignored(resolved):
+def _is_any(path: KeyPath) -> bool:
+    del path
+    return True
+
+
+def tell_ignored(
+    options: Options,
+    resolved: Resolved,
+    info: ConversationInfo | None = None,
+    *,
+    is_used: Callable[[KeyPath], bool] = _is_any,
+) -> None:
+    """Name what is ignored, in one notice, and what jp cannot take as a file says it, in another.
+
+    `is_used` returns whether a key is used by what is about to be done: of other keys nothing is ignored yet.
+    """
+    unsupported = [setting for layer in resolved.layers if layer.source for setting in layer.unsupported]
+    if unsupported:
+        from jp.config.original import summary_of
+
+        told = phrase("settings of the original JP, ignored or read differently: ", summary_of(unsupported))
+        told = phrase(told, "; `", Show("ignored settings"), "` lists them")
+        if any(setting.path[0] != "extends" for setting in unsupported):
+            told = phrase(told, ", `", ImportSettings(), "` rewrites the files")
+        options.notice_once(told)
+    if ignored := [value for value in _ignored(resolved) if is_used(value.path)]:
         told = phrase("ignored until trusted: ", listed(ignored))
-        options.notice(phrase(told, "; `", remedy_for(ignored, info), "` accepts it"))
+        options.notice_once(phrase(told, "; `", remedy_for(ignored, info), "` accepts it"))
+
+
+def is_of_model(path: KeyPath, models: Collection[str | None], aliases: Mapping[str, str]) -> bool:
+    """Return whether requests to one of the models use a key: if it is an account's, only those to its provider do."""
+    if path[: len(_ACCOUNT)] != _ACCOUNT or path[2:3] == ("aliases",):
+        return True
+    return any(provider_of(model, aliases) == path[2] for model in models if model is not None)
 
 
 def untrusted_attachments(resolved: Resolved) -> tuple[Ignored, ...]:

@@ -217,7 +217,19 @@ async def read_piped(
     idle_secs: float = IDLE_SECS,
     most_bytes: int = MOST_BYTES,
 ) -> PipedText | None:
-    """Read standard input to its end; None where there is nothing. Cancellation stops it.
+    """Read standard input to its end, as text; None where there is nothing. See `read_piped_bytes`."""
+    content = await read_piped_bytes(source, on_idle=on_idle, idle_secs=idle_secs, most_bytes=most_bytes)
+    return decode(content) if content else None
+
+
+async def read_piped_bytes(
+    source: Source,
+    *,
+    on_idle: Callable[[], object],
+    idle_secs: float = IDLE_SECS,
+    most_bytes: int = MOST_BYTES,
+) -> bytes:
+    """Read standard input to its end; empty where there is nothing. Cancellation stops it.
 
     `on_idle` is called once, where a pipe has brought nothing for `idle_secs`.
 
@@ -226,7 +238,7 @@ async def read_piped(
         OSError: it cannot be read.
     """
     if source == "none":
-        return None
+        return b""
     if source == "pipe":
         await _notice_silence(on_idle, idle_secs)
     content = bytearray()
@@ -234,7 +246,7 @@ async def read_piped(
         content += chunk
         if len(content) > most_bytes:
             raise UsageError(f"more than {most_bytes:,} bytes are piped in", hint="attach a file, or pipe in less")
-    return decode(bytes(content)) if content else None
+    return bytes(content)
 
 
 def decode(content: bytes) -> PipedText:

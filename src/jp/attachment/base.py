@@ -14,7 +14,7 @@ from jp.conversation.entries import AnyEntry, ChatRequest, Event, Header, Origin
 from jp.conversation.resource import Resource, ResourceBlock, file_uri
 from jp.conversation.turns import turns_of, undone
 from jp.errors import ExitCode, JpError
-from jp.remedies import Ask, phrase
+from jp.remedies import Ask, Option, UseOption, phrase
 
 if TYPE_CHECKING:
     from anyio import Semaphore
@@ -221,7 +221,9 @@ def parse(text: str, around: DeclarationContext) -> ParsedDeclaration:
     if not body or "\0" in body:
         raise AttachmentError(f"{text!r} is not an attachment", hint="Give a path, a glob or a URI.")
     if body == "-":
-        hint = phrase("Pipe it: `command | ", Ask(is_open=True), "` adds standard input to the question.")
+        hint = phrase(
+            "Standard input is there only for `command | ", Ask((UseOption(Option.ATTACH, "-"),), is_open=True), "`."
+        )
         raise AttachmentError(f"{text!r} is not an attachment", hint=hint)
     if (conversation := _CONVERSATION.fullmatch(body)) is not None and not around.exists(body):
         selector = f"*:{turn}..{turn}" if (turn := conversation["turn"]) else conversation["selector"]

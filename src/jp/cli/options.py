@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar
 
+import msgspec
+
 from jp.app.options import Options
 from jp.errors import UsageError
 
@@ -27,6 +29,7 @@ class GlobalOptions(Options, frozen=True, kw_only=True):
         format: resolved; `auto` is `pretty` on a terminal, else `text`.
         quiet: no notices.
         verbosity: the count of `-v`.
+        told: the notices that are not repeated.
         width: columns; None if the terminal decides.
     """
 
@@ -35,11 +38,18 @@ class GlobalOptions(Options, frozen=True, kw_only=True):
     verbosity: int = 0
     color: ColorMode = "auto"
     width: int | None = None
+    told: set[str] = msgspec.field(default_factory=set[str])
 
     def notice(self, text: str) -> None:
         """Write `text` to stderr, without secrets, unless `--quiet`."""
         if not self.quiet:
             self._say("note", text)
+
+    def notice_once(self, text: str) -> None:
+        """Write `text` to stderr as a notice if that was not done before."""
+        if text not in self.told:
+            self.told.add(text)
+            self.notice(text)
 
     def log(self, text: str, *, level: int = 1) -> None:
         """Write `text` to stderr, without secrets, where `-v` was given at least `level` times."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Self
 
 from jp.cli.options import GlobalOptions
 from jp.cli.terminal.streams import SCHEMA, json_text, write_stdout
 from jp.config.model import StyleConfig
+from jp.render.channel import ERASE, Channel
 from jp.render.stream import Streams
 from jp.render.theme import Look, Preferences, columns_of, display_width, is_live, look_at
 
@@ -93,3 +95,34 @@ def _written(options: GlobalOptions, text: Result) -> str:
         return draw(text, look_of_stdout(options, StyleConfig()))
     is_shown = options.format == "pretty" or sys.stdout.isatty()
     return plain_text(text, width=width_of_stdout(options), is_shown=is_shown)
+
+
+_DELAY_SECS = 1.0
+_INTERVAL_SECS = 0.25
+
+
+class ProgressLine:
+    """A line on the terminal that says how far work is which takes longer than a second; it goes with the block."""
+
+    def __init__(self, options: GlobalOptions) -> None:
+        self._is_wanted = not options.quiet
+        self._next = 0.0
+        self._channel: Channel | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._channel is not None:
+            self._channel.write_unseen(ERASE)
+
+    def tell(self, text: str, count: int = 0) -> None:
+        """Show a text with the count at its `{}`, not too often."""
+        now = monotonic()
+        self._next = self._next or now + _DELAY_SECS
+        if now < self._next or not self._is_wanted or not is_live(sys.stderr, os.environ):
+            return
+        self._next = now + _INTERVAL_SECS
+        if self._channel is None:
+            self._channel = Channel(sys.stderr, name="stderr", is_lossy=True)
+        self._channel.write_unseen(f"{ERASE}{text.format(count)}")

@@ -109,6 +109,82 @@ def trust(
     return None
 
 
+def doctor(
+    options: GlobalOptions,
+    *,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Repair logs: cut lines are kept beside them, open calls get a result.")
+    ] = False,
+) -> ExitCode | None:
+    """Look at settings, model, key, servers, sandbox, and every conversation with its blobs.
+
+    Nothing is sent, and no server is started. The exit code is 1 if something has to be corrected.
+
+    Examples:
+        jp workspace doctor
+        jp workspace doctor --repair
+        jp workspace doctor --format json
+    """
+    from jp.app.maintenance import examine
+    from jp.cli.output import ProgressLine, print_result
+    from jp.render.sanitize import escape_line
+
+    require_persistence(options, "jp workspace doctor")
+    with ProgressLine(options) as progress:
+        found = examine(options, repair=repair, progress=progress.tell)
+    lines = [
+        (f"{finding.severity:<8} {finding.subject}: {worded(finding.text)}", worded(finding.hint)) for finding in found
+    ]
+    text = "\n".join(
+        escape_line(line) for told, hint in lines for line in (told, *([f"         hint: {hint}"] if hint else []))
+    )
+    value = [
+        {
+            "subject": finding.subject,
+            "severity": finding.severity,
+            "text": worded(finding.text),
+            "hint": worded(finding.hint),
+        }
+        for finding in found
+    ]
+    print_result(options, text=text, value={"findings": value})
+    return ExitCode.FAILURE if any(finding.severity == "error" for finding in found) else None
+
+
+def gc(
+    options: GlobalOptions, *, apply: Annotated[bool, typer.Option("--apply", help="Delete what is listed.")] = False
+) -> None:
+    """List the files that no conversation needs, and conversations that have expired; delete them with --apply.
+
+    A file stays if any conversation names it, if it was used within 14 days, or if one conversation cannot be read.
+
+    Examples:
+        jp workspace gc
+        jp workspace gc --apply
+    """
+    from jp.app.maintenance import collect_garbage
+    from jp.attachment.base import format_size
+    from jp.cli.output import ProgressLine, print_result
+    from jp.render.tables import count_text
+
+    require_persistence(options, "jp workspace gc")
+    with ProgressLine(options) as progress:
+        found = collect_garbage(options, apply=apply, progress=progress.tell)
+    conversations, files = len(found.expired), len(found.files)
+    counts = f"{count_text(conversations, 'expired conversation')} and {count_text(files, 'file')}"
+    things = f"{counts} ({format_size(found.size)})"
+    text = f"deleted {things}" if apply else f"{things} can be deleted: `jp workspace gc --apply`"
+    if not (conversations or files):
+        text = "there is nothing to delete"
+    value = {
+        "expired": list(found.expired),
+        "files": [{"path": str(file.path), "size": file.size} for file in found.files],
+        "bytes": found.size,
+        "deleted": apply,
+    }
+    print_result(options, text=text, value=value)
+
+
 def _conversation(
     options: GlobalOptions, target: str | None, workspace: AnyWorkspace
 ) -> tuple[ConversationInfo | None, Sequence[Layer]]:

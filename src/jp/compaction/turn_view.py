@@ -46,8 +46,8 @@ def counted_answers(attempt: Attempt) -> tuple[Answer, ...]:
 
     A refused attempt has none. Of a failed one only the messages count, and the reasoning that led to them: they were
     shown, so the next attempt continued them; its calls never ran. Blank messages do not count. If the attempt broke
-    off, reasoning counts only if something follows it, and, unless the provider's limit ended the attempt, only if its
-    metadata closed it.
+    off, reasoning counts only if something follows it, and, if it failed or was cancelled, only if its metadata closed
+    it. The original JP writes no end of an attempt: its reasoning counts, signed or not, if something follows.
     """
     finish = _finish(attempt)
     if finish == "refused":
@@ -101,7 +101,7 @@ def _finish(attempt: Attempt) -> Finish | None:
 def _counts(answer: Answer, finish: Finish | None) -> bool:
     if isinstance(answer, ChatResponse):
         if answer.reasoning is not None:
-            broke_off = finish in {None, "error", "cancelled"}
+            broke_off = finish in {"error", "cancelled"}
             return bool(answer.metadata) or not (broke_off or is_blank(answer.reasoning))
         if answer.message is not None:
             return not is_blank(answer.message)

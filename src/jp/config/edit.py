@@ -1,10 +1,12 @@
-"""Edit and format configuration files: `jp config set` and `jp config fmt`. Files are replaced in one step."""
+"""Edit, format and rewrite configuration files: `jp config set`, `fmt` and `import`. Files are replaced in one step."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+import shutil
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +14,8 @@ import msgspec
 
 from jp.config.assignment import Assignment, FragmentName, JsonPatch, is_long_map, node_at, parse_cfg
 from jp.config.files import (
+    SUFFIXES,
+    TOML,
     InvalidFileError,
     Places,
     candidates,
@@ -19,14 +23,15 @@ from jp.config.files import (
     is_file,
     is_inside,
     load_group,
-    parse_toml,
+    parse,
     read_text,
+    require_one_format,
 )
-from jp.config.layers import SEPARATORS
+from jp.config.layers import SEPARATORS, UnsupportedSetting
 from jp.config.schema import FILE, Free, InvalidValueError, Items, KeyPath, MergedText, Names, Node, Table, key_text
 from jp.config.toml import Data, UnwritableError, formatted, rewritten
 from jp.errors import ConfigurationError, StorageError
-from jp.remedies import Show, phrase
+from jp.remedies import ImportSettings, Show, phrase
 
 _HINT = "Check who may write there, and that the disk has room; the file is as it was."
 
@@ -53,16 +58,25 @@ def exclusive(directory: Path) -> Generator[None]:
         os.close(handle)
 
 
-def _check_extensions(written: Path, target: Path) -> None:
-    """Refuse a file whose `extends` leads to what is not there, before it takes the place of one that could be read."""
+def _check_extensions(written: Path, target: Path, before: Path) -> None:
+    """Refuse a file whose `extends` leads to what is not there, before it takes the place of one that could be read.
+
+    Where `before`, the file as it was, already does that, its workspace goes on without it.
+    """
+    try:
+        load_group(before, kind="user", root=None, foreign=False)
+    except ConfigurationError:
+        return
     try:
         load_group(written, kind="user", root=None, foreign=False)
     except ConfigurationError as error:
         raise ConfigurationError(error.message.replace(str(written), str(target)), hint=error.hint) from None
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str, *, before: Path | None = None) -> None:
     """Write a file beside `path` (where a link leads) and put it in its place, with its permissions.
+
+    `before` is the file as it was, if that has another name.
 
     Raises:
         ConfigurationError: it extends what is not there; the file is as it was.
@@ -80,7 +94,7 @@ def replace_file(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         if not path.is_symlink():  # what it extends is relative to the link
-            _check_extensions(written, target)
+            _check_extensions(written, target, before or target)
         written.replace(target)
     except ConfigurationError:
         written.unlink(missing_ok=True)
@@ -102,16 +116,25 @@ def set_in_file(path: Path, values: Sequence[str]) -> None:
         StorageError: the file could not be written.
     """
     edits = [_edit(text) for text in values]
+    _refuse_other_format(path)
     with exclusive(path.parent):
         text = read_text(path) or ""
         checked(text, path)
-        data = parse_toml(text, path)
+        data = parse(text, path)
         for edit in edits:
             data = edited(data, edit)
         new = rewritten(text, data)
         checked(new, path)
         if new != text:
             replace_file(path, new)
+
+
+def _refuse_other_format(path: Path) -> None:
+    """Refuse to write a TOML file beside one in another format, of which then only one could count."""
+    other = next((other for other in map(path.with_suffix, SUFFIXES[1:]) if other.exists()), None)
+    if other is not None:
+        hint = phrase("Rewrite it as TOML first: `", ImportSettings(str(other)), "`.")
+        raise ConfigurationError(f"the settings are in {str(other)!r}, and jp writes only TOML", hint=hint)
 
 
 def _edit(text: str) -> JsonPatch | Assignment:
@@ -254,12 +277,90 @@ def files_read(places: Places) -> tuple[list[Path], list[Path]]:
     """
     found: dict[str, Path] = {}
     for candidate in candidates(places):
+        require_one_format(candidate)
         group = load_group(candidate.path, kind=candidate.kind, root=places.root, foreign=candidate.foreign)
         for layer in () if group is None else group.layers:
             found.setdefault(os.path.realpath(layer.origin.where), Path(layer.origin.where))
     homes = [home for home in (places.root, places.user, places.user_workspace) if home is not None]
     inside = [path for path in found.values() if any(is_inside(path, home) for home in homes)]
     return inside, [path for path in found.values() if path not in inside]
+
+
+class Rewriting(msgspec.Struct, frozen=True, kw_only=True):
+    """A file in jp's spelling: what it says now and would say as the TOML file `target`.
+
+    `unsupported` is what would be lost, and `backup` where the file as it is would be kept.
+    """
+
+    path: Path
+    target: Path
+    old: str
+    new: str
+    unsupported: tuple[UnsupportedSetting, ...]
+    backup: Path
+
+
+def rewritings(paths: Iterable[Path]) -> list[Rewriting]:
+    """Return the files among `paths` that are not TOML in jp's spelling.
+
+    Raises:
+        ConfigurationError: a file is missing, invalid, or written in a way that cannot be kept.
+    """
+    return [found for path in paths if (found := _rewriting(path)) is not None]
+
+
+def _rewriting(path: Path) -> Rewriting | None:
+    text = _text_of(path)
+    read = checked(text, path)
+    adapted = dict(read.data)
+    target = path if path.suffix not in SUFFIXES[1:] else path.with_suffix(TOML)
+    if target == path and adapted == parse(text, path):
+        return None
+    if target != path and target.exists():
+        raise ConfigurationError(f"{str(target)!r} is there already", hint="Move one of both files away.")
+    if _has_null(adapted):
+        hint = "Take it out, or write the default in its place."
+        raise ConfigurationError(f"{str(path)!r} unsets something with null, which TOML does not have", hint=hint)
+    try:
+        new = _in_same_layout(rewritten(text if target == path else "", adapted), text if target == path else "")
+    except UnwritableError as error:
+        raise ConfigurationError(f"{str(path)!r}: {error.message}", hint=error.hint) from None
+    checked(new, target)
+    return Rewriting(path=path, target=target, old=text, new=new, unsupported=read.unsupported, backup=_backup(path))
+
+
+def _in_same_layout(new: str, old: str) -> str:
+    """Return a text in the layout of `jp config fmt` if the old one is."""
+    try:
+        return formatted(new) if formatted(old) == old else new
+    except UnwritableError:
+        return new
+
+
+def _backup(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.{number}.bak" if number else f"{path.name}.bak") for number in count())
+    return next(name for name in names if not name.exists())
+
+
+def write_rewriting(rewriting: Rewriting) -> None:
+    """Write a file in jp's spelling, and keep the file as it was under the name of its backup.
+
+    Raises:
+        ConfigurationError: the file has changed since it was read.
+        StorageError: it could not be written; the file is as it was.
+    """
+    path = rewriting.path
+    with exclusive(path.parent):
+        if read_text(path) != rewriting.old:
+            raise ConfigurationError(f"{str(path)!r} has just changed", hint="Run the command again.")
+        try:
+            shutil.copy2(path, rewriting.backup)
+            replace_file(rewriting.target, rewriting.new, before=path)
+            if rewriting.target != path:
+                path.unlink()
+        except OSError as error:
+            msg = f"{str(path)!r} could not be rewritten: {error.strerror}"
+            raise StorageError(msg, hint=_HINT) from None
 
 
 def format_files(paths: Sequence[Path], *, write: bool, report: Callable[[Layout], None]) -> None:
@@ -285,13 +386,20 @@ def _write(path: Path) -> None:
             replace_file(path, text)
 
 
-def _formatted(path: Path) -> tuple[bool, str]:
-    """Return whether a file has the layout, and its text in that layout."""
+def _text_of(path: Path) -> str:
     text = read_text(path) if is_file(path) or not path.exists() else None
     if text is None:
         message = f"{str(path)!r} is no file" if path.exists() else f"there is no file {str(path)!r}"
         raise InvalidFileError(message, hint=phrase("`", Show("settings files"), "` prints which files are read."))
+    return text
+
+
+def _formatted(path: Path) -> tuple[bool, str]:
+    """Return whether a file has the layout, and its text in that layout. Only TOML has one."""
+    text = _text_of(path)
     checked(text, path)
+    if path.suffix in SUFFIXES[1:]:
+        return True, text
     try:
         new = formatted(text)
     except UnwritableError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import stat
@@ -11,12 +12,16 @@ from typing import Any, Literal
 
 import msgspec
 
-from jp.config.assignment import FragmentName, read_partial
-from jp.config.layers import Layer, LayerKind, MapChange, Origin, applied
-from jp.config.schema import APP, FILE, InvalidValueError, known_keys, parse_key
+from jp.config.assignment import FragmentName, Refuse, raising, read_partial
+from jp.config.layers import Layer, LayerKind, MapChange, Origin, UnsupportedSetting, applied
+from jp.config.schema import APP, FILE, InvalidValueError, Table, known_keys, parse_key
 from jp.config.toml import load_toml
 from jp.errors import ConfigurationError
 from jp.file_access import read_beginning
+
+TOML = ".toml"
+SUFFIXES = (TOML, ".json", ".json5", ".yaml", ".yml")
+"""The endings of configuration files, of which the original JP reads all; jp writes TOML."""
 
 FILE_NAME = "config.toml"
 DIRECTORY_FILE_NAME = ".jp.toml"
@@ -43,6 +48,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: LayerKind
     path: Path
+    others: tuple[Path, ...] = ()
+    """Files in the same place with other endings."""
 
     @property
     def foreign(self) -> bool:
@@ -53,13 +60,34 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 def candidates(places: Places) -> Iterator[Candidate]:
     """Yield the files, least specific first."""
     if places.user is not None:
-        yield Candidate(kind="user", path=places.user / FILE_NAME)
+        yield _candidate("user", places.user / FILE_NAME)
     if places.root is not None:
-        yield Candidate(kind="workspace", path=places.root / WORKSPACE_DIRECTORY / FILE_NAME)
+        yield _candidate("workspace", places.root / WORKSPACE_DIRECTORY / FILE_NAME)
         for directory in _down(places.root, places.cwd):
-            yield Candidate(kind="directory", path=directory / DIRECTORY_FILE_NAME)
+            yield _candidate("directory", directory / DIRECTORY_FILE_NAME)
     if places.user_workspace is not None:
-        yield Candidate(kind="user-workspace", path=places.user_workspace / FILE_NAME)
+        yield _candidate("user-workspace", places.user_workspace / FILE_NAME)
+
+
+def _candidate(kind: LayerKind, path: Path) -> Candidate:
+    """Return the file `path`, or the one that is there instead with another ending."""
+    beginning = str(path).removesuffix(TOML)
+    names = (beginning + suffix for suffix in SUFFIXES[1:])
+    others = [Path(name) for name in names if os.path.exists(name)]  # noqa: PTH110 - a third of the time of `Path.exists`
+    if others and not path.exists():
+        path = others.pop(0)
+    return Candidate(kind=kind, path=path, others=tuple(others))
+
+
+def require_one_format(candidate: Candidate) -> None:
+    """Refuse a place in which several files could be meant.
+
+    Raises:
+        InvalidFileError: there are several.
+    """
+    if candidate.others:
+        names = " and ".join(repr(str(path)) for path in (candidate.path, *candidate.others))
+        raise InvalidFileError(f"only one of {names} can count", hint="Keep one of them, and move the others away.")
 
 
 def _down(root: Path, cwd: Path) -> Iterator[Path]:
@@ -83,7 +111,7 @@ _END = r"\s*\(at end of document\)$"
 
 
 class InvalidFileError(ConfigurationError):
-    """A configuration file could not be read, or is no TOML."""
+    """A configuration file could not be read, or is not of its format."""
 
 
 def is_file(path: Path) -> bool:
@@ -120,16 +148,16 @@ def read_text(path: Path) -> str | None:
         raise InvalidFileError(msg, hint="Convert it first: `iconv -f latin1 -t utf-8`.") from None
 
 
-def parse_toml(text: str, path: Path) -> dict[str, Any]:
-    """Return the data of a file.
+def parse(text: str, path: Path) -> dict[str, Any]:
+    """Return the data of a file, whose ending says the format; without a known one it is TOML.
 
     Raises:
-        InvalidFileError: it is no TOML; names line and column, and quotes the line.
+        InvalidFileError: it is not of that format; names line and column, and quotes the line.
     """
     import tomllib
 
     try:
-        return load_toml(text)
+        return load_toml(text) if path.suffix not in SUFFIXES[1:] else _parse_other(text, path)
     except tomllib.TOMLDecodeError as error:
         raise _malformed(text, path, str(error)) from None
     except RecursionError:
@@ -137,26 +165,64 @@ def parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise InvalidFileError(msg, hint="Remove some of the nested brackets.") from None
 
 
+def _parse_other(text: str, path: Path) -> dict[str, Any]:
+    from jp.config.formats import MalformedError, load
+
+    try:
+        return load(text, path.suffix)
+    except MalformedError as error:
+        raise _quoting(text, path, error.problem, error.line, error.column, hint=error.hint) from None
+
+
 def _malformed(text: str, path: Path, problem: str) -> InvalidFileError:
     lines = text.split("\n")
     match = re.search(_POSITION, problem)
     line, column = (int(match[1]), int(match[2])) if match is not None else (len(lines), len(lines[-1]) + 1)
     what = re.sub(_END, " before the file's end", re.sub(_POSITION, "", problem))
+    hint = 'Strings must be quoted, and every key has a value: `key = "value"`.'
+    return _quoting(text, path, what, line, column, hint=hint)
+
+
+def _quoting(text: str, path: Path, what: str, line: int, column: int, *, hint: str) -> InvalidFileError:
+    lines = text.split("\n")
     quoted = lines[min(line, len(lines)) - 1].strip()[:_LONGEST_QUOTE]
     return InvalidFileError(
-        f"{str(path)!r}, line {line}, column {column}: {what[:1].lower()}{what[1:]}: {quoted!r}",
-        hint='Strings must be quoted, and every key has a value: `key = "value"`.',
+        f"{str(path)!r}, line {line}, column {column}: {what[:1].lower()}{what[1:]}: {quoted!r}", hint=hint
     )
 
 
-def checked(text: str, path: Path) -> MapChange:
+class Spelled(msgspec.Struct, frozen=True):
+    """The change that settings ask for, and what of them jp ignores or reads as something else.
+
+    `data` are the settings in jp's spelling.
+    """
+
+    change: MapChange
+    data: Mapping[str, Any]
+    unsupported: tuple[UnsupportedSetting, ...] = ()
+
+
+def read_spelled(raw: Mapping[str, Any], root: Table, *, refuse: Refuse = raising) -> Spelled:
+    """Return the change that `raw` asks for, in jp's spelling or that of the original JP."""
+    refused: list[InvalidValueError] = []
+    change = read_partial(raw, root, refuse=refused.append)
+    if not refused:
+        return Spelled(change, raw)
+
+    from jp.config.original import adapt
+
+    adapted, unsupported = adapt(dict(raw), refuse=refuse)
+    return Spelled(read_partial(adapted, root, refuse=refuse), adapted, unsupported)
+
+
+def checked(text: str, path: Path) -> Spelled:
     """Return the change that a file with this text asks for, with `inherit` and `extends`.
 
     Raises:
         ConfigurationError: it is malformed, has an unknown key, or a key with a value of another kind.
     """
     try:
-        return read_partial(parse_toml(text, path), FILE)
+        return read_spelled(parse(text, path), FILE)
     except InvalidValueError as error:
         from jp.config.positions import place_of
 
@@ -168,6 +234,9 @@ _MOST_FILES = 255
 _WILDCARDS = frozenset("*?[")
 
 Strategy = Literal["before", "after"]
+
+
+MISSING = "there is no such file"
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,9 +254,22 @@ def load_group(path: Path, *, kind: LayerKind, root: Path | None, foreign: bool)
     Raises:
         ConfigurationError: a file cannot be read or is invalid, is missing, extends itself, or they are too many.
     """
+    if _is_missing(path):
+        return None
     reader = _Reader(kind, root, foreign=foreign)
     layers = reader.load(path, ())
     return None if layers is None else Group(layers=tuple(layers), inherit=reader.inherit)
+
+
+def _is_missing(path: Path) -> bool:
+    """Return whether nothing has this name, in a directory that can be searched."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def expanded(path: str) -> Path:
@@ -252,22 +334,26 @@ class _Reader:
         self._seen.add(real)
         try:
             text = read_text(path)
-            change = None if text is None else checked(text, path)
+            read = None if text is None else checked(text, path)
         except ConfigurationError as error:
             raise _named_by(chain, error) from None
-        if text is None or change is None:
+        if text is None or read is None:
             return None
-        return self._with_extensions(path, text, change, (*chain, real))
+        return self._with_extensions(path, text, read, (*chain, real))
 
-    def _with_extensions(self, path: Path, text: str, change: MapChange, chain: tuple[str, ...]) -> list[Layer]:
-        entries = dict(change.entries)
+    def _with_extensions(self, path: Path, text: str, read: Spelled, chain: tuple[str, ...]) -> list[Layer]:
+        entries = dict(read.change.entries)
         directives = applied(MapChange({name: entries.pop(name) for name in ("inherit", "extends") if name in entries}))
         self.inherit = self.inherit and bool(directives.get("inherit", True))
         around: dict[Strategy, list[Layer]] = {"before": [], "after": []}
         reaches: list[str] = []
+        missing: list[UnsupportedSetting] = []
         for index, entry in enumerate(directives.get("extends", ())):
             pattern, strategy = _extension(entry)
             for target, layers in self._extended(pattern, _Naming(path, text, index), chain):
+                if layers is None:
+                    missing.append(UnsupportedSetting(path=("extends", str(index)), value=pattern, reading=MISSING))
+                    continue
                 around[strategy] += layers
                 if self._leaves(target):
                     reaches.append(os.path.realpath(target))
@@ -277,16 +363,30 @@ class _Reader:
             source=text,
             foreign=self._foreign,
             reaches=tuple(reaches),
-            reached=chain[-1] if self._leaves(path) else "",
+            reached=chain[-1] if self._is_outside(chain[-1]) else "",
+            unsupported=(*missing, *read.unsupported),
         )
         return [*around["before"], own, *around["after"]]
 
     def _leaves(self, path: Path) -> bool:
         """Return whether the path lies outside the workspace of a foreign file."""
-        return self._foreign and self._root is not None and not is_inside(path, self._root)
+        return self._real_root is not None and self._is_outside(os.path.realpath(path))
 
-    def _extended(self, pattern: str, naming: _Naming, chain: tuple[str, ...]) -> Iterator[tuple[Path, list[Layer]]]:
-        """Yield the files that match a pattern, each with its layers."""
+    def _is_outside(self, real_path: str) -> bool:
+        return self._real_root is not None and not Path(real_path).is_relative_to(self._real_root)
+
+    @functools.cached_property
+    def _real_root(self) -> Path | None:
+        """The root of the workspace of a foreign file, with links resolved."""
+        return Path(os.path.realpath(self._root)) if self._foreign and self._root is not None else None
+
+    def _extended(
+        self, pattern: str, naming: _Naming, chain: tuple[str, ...]
+    ) -> Iterator[tuple[Path, list[Layer] | None]]:
+        """Yield the files that match a pattern, each with its layers; None for one that a workspace's file misses.
+
+        The original JP goes on without it, and a workspace's files can do no more than it would let them do with it.
+        """
         try:
             targets = list(self._targets(pattern, naming))
         except InvalidFileError as error:
@@ -295,7 +395,7 @@ class _Reader:
             if os.path.realpath(target) in chain:
                 raise _circular(naming, pattern, target, chain)
             layers = self.load(target, chain)
-            if layers is None:
+            if layers is None and not self._foreign:
                 error = InvalidFileError(
                     f"{naming} extends {pattern!r}, which does not exist",
                     hint=f"There is no {str(target)!r}: create it, or take it out.",
@@ -312,12 +412,11 @@ class _Reader:
         literal = next((index for index, part in enumerate(parts) if _WILDCARDS & set(part)), len(parts))
         base = path.parent.joinpath(*parts[:literal])
         if literal == len(parts):
-            if base.suffix != ".toml":
-                msg = f"{naming} extends {pattern!r}, which is no TOML file"
-                raise InvalidFileError(
-                    msg, hint="Name a file that ends in '.toml', or a pattern such as 'skill/*.toml'."
-                )
-            yield base
+            if base.suffix not in SUFFIXES:
+                msg = f"{naming} extends {pattern!r}, which is no configuration file"
+                hint = "Name a file that ends in '.toml', or a pattern such as 'skill/*.toml'."
+                raise InvalidFileError(msg, hint=hint)
+            yield _there(base)
             return
         if self._leaves(base):
             msg = f"{naming} extends {pattern!r}: a pattern may not leave the workspace"
@@ -328,8 +427,13 @@ class _Reader:
         if any("**" in part and part != "**" for part in parts):  # Python 3.13 would read it as '*'
             msg = f"{naming} extends {'/'.join(parts)!r}: '**' must be a whole name between slashes"
             raise InvalidFileError(msg, hint="A pattern looks like 'skill/*.toml'.")
-        found = [match for match in base.glob("/".join(parts)) if match.suffix == ".toml" and is_file(match)]
+        found = [match for match in base.glob("/".join(parts)) if match.suffix in SUFFIXES and is_file(match)]
         return sorted(match for match in found if not _is_hidden(match, base) and not match.samefile(naming.path))
+
+
+def _there(path: Path) -> Path:
+    """Return the path, or that of the same file in another format, as which it may have been rewritten."""
+    return path if is_file(path) else next(filter(is_file, map(path.with_suffix, SUFFIXES)), path)
 
 
 def _is_hidden(match: Path, base: Path) -> bool:
@@ -340,9 +444,6 @@ def _extension(entry: Any) -> tuple[str, Strategy]:
     if isinstance(entry, str):
         return entry, "before"
     return entry["path"], entry.get("strategy", "before")
-
-
-_SUFFIX = ".toml"
 
 
 def fragment_layers(fragment: FragmentName, places: Places, load_paths: Sequence[str]) -> list[Layer]:
@@ -370,14 +471,14 @@ def fragment_layers(fragment: FragmentName, places: Places, load_paths: Sequence
 
 def _here(fragment: FragmentName, places: Places) -> Iterator[Path]:
     base = places.cwd / expanded(fragment.name)
-    if fragment.forced or base.suffix == _SUFFIX:
+    if fragment.forced or base.suffix in SUFFIXES:
         yield base
-    if base.suffix != _SUFFIX and fragment.name and base.name:
-        yield base.with_name(base.name + _SUFFIX)
+    if base.suffix not in SUFFIXES and fragment.name and base.name:
+        yield from (base.with_name(base.name + suffix) for suffix in SUFFIXES)
 
 
 def _by_root(name: str, places: Places, load_paths: Sequence[str]) -> Iterator[list[Path]]:
-    file = name if name.endswith(_SUFFIX) else name + _SUFFIX
+    files = [name] if name.endswith(SUFFIXES) else [name + suffix for suffix in SUFFIXES]
     roots = (
         (None if places.user is None else places.user / FRAGMENTS, "."),
         (places.root, f"{WORKSPACE_DIRECTORY}/{FRAGMENTS}"),
@@ -385,12 +486,12 @@ def _by_root(name: str, places: Places, load_paths: Sequence[str]) -> Iterator[l
     )
     for root, own in roots:
         if root is not None:
-            yield [root / expanded(directory) / file for directory in (*load_paths, own)]
+            yield [root / expanded(directory) / file for directory in (*load_paths, own) for file in files]
 
 
 def _first(paths: Sequence[Path] | Iterator[Path], searched: list[Path]) -> Path | None:
     for path in paths:
-        if path not in searched:
+        if path not in searched and path.suffix not in SUFFIXES[1:]:
             searched.append(path)
         if is_file(path):
             return path

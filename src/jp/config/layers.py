@@ -300,13 +300,21 @@ _Tree: TypeAlias = "dict[str, Origin | _Tree | None]"
 """The origins of a table's values, by name."""
 
 
+class UnsupportedSetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A setting of the original JP that jp ignores, or reads as something else: `reading` in words."""
+
+    path: KeyPath
+    value: Any
+    reading: str = ""
+
+
 class Layer(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one source.
 
     `foreign` layers may have been written by a stranger: a cloned workspace's. `reaches` are the files outside the
     workspace that such a layer's `extends` pulled in, and `reached` is the real path of one of these. `accepted` are
     hashes of what the user has accepted for the conversation that it belongs to. `source` is a file's text, to say
-    where in it a key stands.
+    where in it a key stands. `unsupported` is what it says to the original JP alone.
     """
 
     origin: Origin
@@ -316,6 +324,7 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
     reaches: tuple[str, ...] = ()
     reached: str = ""
     accepted: frozenset[str] = frozenset()
+    unsupported: tuple[UnsupportedSetting, ...] = ()
 
     def said_at(self, path: KeyPath) -> str:
         """Return the origin in words, with the line of the key, or of a key above it, in a file."""

@@ -195,6 +195,17 @@ class SystemSection(Section, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Sections and instructions are sorted by this number; equal ones keep their order."""
 
 
+class InstructionExample(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A good and a bad way to follow the rules."""
+
+    good: str
+    """The way to do it."""
+    bad: str
+    """The way not to do it."""
+    reason: str | None = None
+    """The reason why the first is better."""
+
+
 class Instruction(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A list of rules for the assistant."""
 
@@ -206,6 +217,8 @@ class Instruction(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Sections and instructions are sorted by this number; equal ones keep their order."""
     items: tuple[str, ...] = ()
     """The rules."""
+    examples: tuple[str | InstructionExample, ...] = ()
+    """Examples: texts, or tables with `good`, `bad` and `reason`."""
 
 
 class AssistantConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""Positions in TOML: a tomlkit parser that notes where each key and each value begins, which tomlkit itself drops.
+"""Positions in configuration files: a tomlkit parser notes where each key and value begins, which tomlkit itself drops.
 
 It is imported on use, for an error or an explanation: a query only reads values, with tomllib.
 """
@@ -36,7 +36,7 @@ def place_of(text: str, path: KeyPath, *, of_value: bool = False) -> Position | 
     """Return where a key is written first, or the nearest key above it; None where the text has none of them.
 
     Args:
-        text: TOML, the part of it that tomlkit can read.
+        text: the text of a file; of TOML, the part that tomlkit can read.
         path: the key; what a list or a table holds may stand below the `value` of its long form.
         of_value: return where the value begins instead.
     """
@@ -62,7 +62,12 @@ def positions(text: str) -> Mapping[KeyPath, tuple[int, int]]:
     locator = _Locator(text)
     with suppress(TOMLKitError, RecursionError):  # what stands above is located
         locator.parse()
-    return locator.found
+    if locator.found:
+        return locator.found
+
+    from jp.config.formats import offsets
+
+    return offsets(text)
 
 
 class _Locator(Parser):

@@ -407,15 +407,16 @@ def got(value: Any) -> str:
     return words
 
 
-_ONLY_THERE: Mapping[str, str] = {
-    "": "interrupt plugins",
+ONLY_ORIGINALS: Mapping[str, str] = {
+    "": "interrupt loader plugins",
     "assistant": "name",
     "conversation": "default_id inquiry labels",
     "conversation.compaction": "rules",
     "conversation.tools.*": "cancellation_response format",
-    "conversation.tools.*.style": "error parameters results_file_link",
+    "conversation.tools.*.style": "error joins_reasoning parameters print_stderr results_file_link",
     "editor": "inline",
-    "providers.llm.openai": "base_url_env",
+    "providers.llm.anthropic": "acp_config_dirs subscription_flow",
+    "providers.llm.openai": "base_url_env codex_base_url codex_base_url_env",
     "providers.mcp.*": "checksum type",
     "style": "inline_code lock_wait mcp_startup streaming tool_call typewriter",
     "style.code": "color copy_link file_link line_numbers",
@@ -430,7 +431,7 @@ def is_only_originals(path: KeyPath) -> bool:
     *above, name = path
     return any(
         name in names.split() and len(table) == len(above) and all(map(_fits, table, above))
-        for table, names in ((key.split(".") if key else [], names) for key, names in _ONLY_THERE.items())
+        for table, names in ((key.split(".") if key else [], names) for key, names in ONLY_ORIGINALS.items())
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, assert_never, cast
 
@@ -18,7 +18,18 @@ from jp.config.assignment import (
     parse_cfg,
     read_partial,
 )
-from jp.config.files import Candidate, Group, InvalidFileError, Places, candidates, fragment_layers, is_file, load_group
+from jp.config.files import (
+    Candidate,
+    Group,
+    InvalidFileError,
+    Places,
+    candidates,
+    fragment_layers,
+    is_file,
+    load_group,
+    read_spelled,
+    require_one_format,
+)
 from jp.config.layers import Change, Layer, ListChange, MapChange, Origin, Resolved, as_data, lasting, resolve
 from jp.config.model import JsonObject, with_model_resolved
 from jp.config.schema import (
@@ -178,6 +189,7 @@ def _groups(places: Places) -> Iterator[tuple[Candidate, Group | None]]:
     for candidate in candidates(places):
         if False in enders or (candidate.foreign and enders):
             continue
+        require_one_format(candidate)
         group = load_group(candidate.path, kind=candidate.kind, root=places.root, foreign=candidate.foreign)
         if group is not None and not group.inherit:
             enders.add(candidate.foreign)
@@ -237,129 +249,6 @@ def flag_layer(option: str, partial: JsonObject) -> Layer:
         return Layer(origin=Origin(kind="flag", where=option), change=read_partial(partial))
     except InvalidValueError as error:
         raise error.within(option) from None
-
-
-def adapted(raw: JsonObject) -> JsonObject:
-    """Return `raw` with the original's forms rewritten: model ids, reasoning, caching, the state of tools."""
-    for path, rewrite in _REWRITES:
-        raw = _rewritten(raw, path, rewrite)
-    return raw
-
-
-class Spelling:
-    """Rewrites the configurations of one conversation, in order: its base, then its deltas."""
-
-    def __init__(self) -> None:
-        self._aliases: dict[str, Any] = {}
-
-    def take(self, raw: JsonObject) -> JsonObject:
-        """Return `raw` in jp's spelling; taking the result again changes nothing."""
-        match raw:
-            case {"providers": {"llm": {"aliases": aliases}}} if isinstance(aliases, dict):
-                self._aliases.update(cast("JsonObject", aliases))
-            case _:
-                pass
-        raw = _rewritten(raw, ("assistant", "model", "id"), self._model)
-        return _rewritten(raw, ("conversation", "attachments"), _attachments)
-
-    def _model(self, value: Any) -> Any:
-        return _model_id(self._aliases.get(value, value)) if isinstance(value, str) else value
-
-
-def _attachments(value: Any) -> Any:
-    match value:
-        case list():
-            return [_attachment(item) for item in cast("list[Any]", value)]
-        case {"value": items, **form} if isinstance(items, list):
-            return {
-                "value": _attachments(items),
-                **{name: form[name] for name in form if name in {"strategy", "dedup", "discard_when_merged"}},
-            }
-        case _:
-            return value
-
-
-def _attachment(value: Any) -> Any:
-    match value:
-        case str():
-            # The host and the slashes before a path mean nothing to the original.
-            return f"file:{value[7:].lstrip('/')}" if value.startswith("file://") else value
-        case {"type": str(scheme), "path": str(path), **form}:
-            parameters: Any = form.get("params")
-            return _uri(scheme, path, cast("JsonObject", parameters) if isinstance(parameters, dict) else {})
-        case _:
-            return value
-
-
-def _uri(scheme: str, path: str, parameters: Mapping[str, Any]) -> str:
-    from urllib.parse import quote
-
-    query = "&".join(f"{name}={quote(text, safe='')}" for name, text in _parameters(parameters))
-    return f"{scheme}:{'' if scheme == 'file' else '//'}{quote(path, safe='/:*?[]')}{query and f'?{query}'}"
-
-
-def _parameters(parameters: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, value in parameters.items():
-        for item in cast("list[Any]", value) if isinstance(value, list) else [value]:
-            text = item if isinstance(item, str) else msgspec.json.encode(item).decode()
-            yield ("arg" if name == "args" else name), text
-
-
-def _rewritten(value: Any, path: KeyPath, rewrite: Callable[[Any], Any]) -> Any:
-    if not path:
-        return rewrite(value)
-    if not isinstance(value, dict):
-        return value
-    entries = cast("JsonObject", value).items()
-    return {name: _rewritten(below, path[1:], rewrite) if path[0] in {name, "*"} else below for name, below in entries}
-
-
-def _model_id(value: Any) -> Any:
-    match value:
-        case {"provider": str() as provider, "name": str() as name}:
-            return f"{provider}/{name}"
-        case _:
-            return value
-
-
-def _reasoning(value: Any) -> Any:
-    match value:
-        case {"effort": effort}:
-            return effort
-        case _:
-            return value
-
-
-def _cache(value: Any) -> Any:
-    match value:
-        case bool():
-            return "short" if value else "off"
-        case _:
-            return value
-
-
-def _enable(value: Any) -> Any:
-    match value:
-        case {"state": True, "allow_toggle": "never"}:
-            return "always"
-        case {"state": False, "allow_toggle": "if_named" | "if_named_or_group"}:
-            return "explicit"
-        case {"state": bool() as state}:
-            return state
-        case "on":
-            return True
-        case "off":
-            return False
-        case _:
-            return value
-
-
-_REWRITES: tuple[tuple[KeyPath, Callable[[Any], Any]], ...] = (
-    (("assistant", "model", "id"), _model_id),
-    (("assistant", "model", "parameters", "reasoning"), _reasoning),
-    (("assistant", "request", "cache"), _cache),
-    (("conversation", "tools", "*", "enable"), _enable),
-)
 
 
 KEPT = ("assistant", "conversation")
@@ -430,19 +319,20 @@ def conversation_layers(
     """
     ignored: list[InvalidValueError] = []
     named = [("base configuration", base), *((f"configuration delta {entry}", raw) for entry, raw in deltas)]
-    layers = tuple(
-        Layer(
-            origin=Origin(kind="conversation", where=where),
-            change=read_partial({name: raw[name] for name in KEPT if name in raw}, refuse=ignored.append),
-            foreign=is_strange,
-            accepted=frozenset(accepted if is_strange else ()),
+    layers: list[Layer] = []
+    for where, raw in named:
+        read = read_spelled({name: raw[name] for name in KEPT if name in raw}, APP, refuse=ignored.append)
+        is_strange = foreign and not (accepted and mark_of_change(raw) in accepted)
+        layers.append(
+            Layer(
+                origin=Origin(kind="conversation", where=where),
+                change=read.change,
+                foreign=is_strange,
+                accepted=frozenset(accepted if is_strange else ()),
+                unsupported=read.unsupported,
+            )
         )
-        for where, raw, is_strange in (
-            (where, adapted(raw), foreign and not (accepted and mark_of_change(raw) in accepted))
-            for where, raw in named
-        )
-    )
-    return Stored(layers=layers, ignored=tuple(ignored))
+    return Stored(layers=tuple(layers), ignored=tuple(ignored))
 
 
 def _state(resolved: Resolved) -> _State:
@@ -533,8 +423,12 @@ def _is_same(old: Any, new: Any) -> bool:
 
 def in_jps_spelling(base: JsonObject, *, beside_original: bool) -> JsonObject:
     """Return a base configuration in jp's spelling. `beside_original`: it belongs to the original JP."""
-    is_originals = beside_original or any(name not in KEPT for name in base)
-    return Spelling().take(base) if is_originals else base
+    if not beside_original and all(name in KEPT for name in base):
+        return base
+
+    from jp.config.original import Spelling
+
+    return Spelling().take(base)
 
 
 class OriginalSettings:
@@ -544,6 +438,8 @@ class OriginalSettings:
     """
 
     def __init__(self, base: JsonObject) -> None:
+        from jp.config.original import Spelling
+
         self._spelling = Spelling()
         self._layers: tuple[Layer, ...] = ()
         self.provider = ""

@@ -146,10 +146,16 @@ class _Tools:
         names_it = is_named or any(
             name.startswith(f"{said.name}_") and not self._defines(self.own[name]) for name in self.own
         )
-        is_needed = direction.defining and names_it and not is_defined
+        is_needed = direction.defining and names_it and not is_defined and self._is_wanted(said.name)
         self._note(said.where, said.full, needed=is_needed, own=_is_set(said.own))
         self._is_missing = self._is_missing or (direction.defining and not is_named)
         return said.own
+
+    def _is_wanted(self, name: str) -> bool:
+        """Return whether the user's own layers offer a tool, or one of a group, to the model."""
+        members = [each for each in self.own if each == name or each.startswith(f"{name}_")]
+        offers = (_effective(self.own, chain, ("enable",), None) for each in members for chain in self._chains(each))
+        return any(offer in {True, "always"} for offer in offers)
 
     def _defines(self, entry_of_tool: Entry) -> bool:
         return "command" in entry_of_tool or "source" in entry_of_tool

@@ -124,7 +124,7 @@ class Restriction:
             case NeedsTrust(harmless=harmless):
                 return own is msgspec.UNSET and full in harmless
             case ModelChoice() if isinstance(own, str):
-                return isinstance(full, str) and _provider(full, self._aliases) == _provider(own, self._aliases)
+                return isinstance(full, str) and provider_of(full, self._aliases) == provider_of(own, self._aliases)
             case _:
                 return isinstance(direction, Neutral | ModelChoice)
 
@@ -175,10 +175,11 @@ def is_in_workspace(path: str, root: str) -> bool:
 def _leads_elsewhere(name: str, aliases: Mapping[str, str]) -> bool:
     """Return whether an alias that comes with jp is given to a model of another provider."""
     shipped = shipped_aliases().get(name)
-    return shipped is not None and _provider(name, aliases) != _provider(shipped, {})
+    return shipped is not None and provider_of(name, aliases) != provider_of(shipped, {})
 
 
-def _provider(model: str, aliases: Mapping[str, str]) -> str | None:
+def provider_of(model: str, aliases: Mapping[str, str]) -> str | None:
+    """Return the provider of a model or an alias; None where there is none."""
     try:
         provider, slash, _ = resolve_alias(model, aliases).partition("/")
     except ConfigurationError:

@@ -150,7 +150,6 @@ class Connection:
     def leave_idle(self) -> None:
         """Count the time from now on as idle."""
         self.is_reused = True
-        self.has_answered = False
         self._idle_since = monotonic()
 
     async def ready(self) -> bool:
@@ -180,6 +179,7 @@ class Connection:
     def _begin(self) -> bool:
         if self._http.trailing_data[0] or self._http.their_state is h11.SEND_BODY:
             return False
+        self.has_answered = False
         if self._http.our_state is self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
         return self._http.our_state is h11.IDLE

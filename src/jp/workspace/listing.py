@@ -238,7 +238,7 @@ def infos_of(found: Sequence[tuple[ConversationId, Path, bool]]) -> list[Convers
         above: dict[str, int | None] = {}
         infos: list[ConversationInfo] = []
         for conversation_id, directory, local in found:
-            parent = str(directory)[: -len(directory.name)]
+            parent, _, _ = str(directory).rpartition(os.sep)
             if parent not in above:
                 is_there = directory.parent.is_dir()
                 above[parent] = stack.enter_context(opened(directory.parent)) if is_there else None

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from jp.conversation.entries import (
     AnyEntry,
     ChatRequest,
+    ChatResponse,
     CycleEnd,
     Header,
     Original,
@@ -263,14 +264,23 @@ def with_nonce(entry: AnyEntry, stamps: Stamps) -> AnyEntry:
     return replace(entry, nonce=new_nonce(stamps)) if isinstance(entry, Header) and not entry.nonce else entry
 
 
-def delivery_notices(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
-    """Return notices about sources that the original attached, which jp does not run again."""
-    named = [text for entry in entries for text in _declared_by(entry)]
-    if not named:
-        return ()
-    shown = ", ".join(map(repr, dict.fromkeys(named)))
-    told = f"attached before this conversation came to jp, so not again: {shown}; "
-    return (phrase(told, Option.ATTACH, " reads a source afresh"),)
+def original_notices(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
+    """Return notices about a conversation of the original: sources that jp does not read again, unsigned reasoning."""
+    notices: list[str] = []
+    if named := [text for entry in entries for text in _declared_by(entry)]:
+        shown = ", ".join(map(repr, dict.fromkeys(named)))
+        told = f"attached before this conversation came to jp, so not again: {shown}; "
+        notices.append(phrase(told, Option.ATTACH, " reads a source afresh"))
+    if unsigned := sum(map(_is_unsigned, entries)):
+        pieces = "1 piece" if unsigned == 1 else f"{unsigned:,} pieces"
+        why = "that its model did not sign: sent, as any foreign reasoning, only to servers that take it as text"
+        notices.append(f"{pieces} of reasoning {why}")
+    return tuple(notices)
+
+
+def _is_unsigned(entry: AnyEntry) -> bool:
+    """Return whether an entry is reasoning of which nothing says whose it is."""
+    return isinstance(entry, ChatResponse) and bool(entry.reasoning) and "provider" not in (entry.metadata or {})
 
 
 def _declared_by(entry: AnyEntry) -> tuple[str, ...]:
@@ -513,7 +523,7 @@ def _open_original(directory: Path, blobs: BlobStore, stamps: Stamps) -> Log:
     stream.entries[0] = with_nonce(stream.entries[0], stamps)
     sink = ConversionSink(directory / EVENTS, stream.entries, blobs)
     log = _repaired(Log(stream, sink=sink, stamps=stamps, directory=directory))
-    log.notices += delivery_notices(stream.entries)
+    log.notices += original_notices(stream.entries)
     sink.start()
     return log
 

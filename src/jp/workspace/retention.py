@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -252,10 +252,19 @@ def expired(
     ]
 
 
+def expired_now(workspace: Workspace) -> list[ConversationInfo]:
+    """Return the conversations of a workspace that may be removed now.
+
+    Raises:
+        StorageError: the conversations cannot be listed.
+    """
+    now = workspace.stamps.now() / 1000
+    own = storage_at(workspace.root, workspace.user_data, local=True).directory
+    return expired(workspace.conversations(), active_in_sessions(own / SESSIONS, now=now), now=now)
+
+
 def remove_expired(workspace: Workspace) -> list[ConversationInfo]:
     """Remove some of the conversations that have expired; those that were. Mostly it only sees that it is early.
-
-    Nothing that somebody writes or has active in a terminal is removed.
 
     Raises:
         StorageError: the conversations cannot be listed.
@@ -263,13 +272,16 @@ def remove_expired(workspace: Workspace) -> list[ConversationInfo]:
     own = storage_at(workspace.root, workspace.user_data, local=True).directory
     if not _is_due(own):
         return []
-    now = workspace.stamps.now() / 1000
-    active = active_in_sessions(own / SESSIONS, now=now)
-    found = expired(workspace.conversations(), active, now=now)
+    found = expired_now(workspace)
     if len(found) <= REMOVED_AT_ONCE:
         with contextlib.suppress(OSError):
             (own / _MARK).touch()
-    return [info for info in found[:REMOVED_AT_ONCE] if _removed(workspace, info)]
+    return remove_all(workspace, found[:REMOVED_AT_ONCE])
+
+
+def remove_all(workspace: Workspace, found: Iterable[ConversationInfo]) -> list[ConversationInfo]:
+    """Remove these expired conversations but those that somebody writes or has decided to keep; those that were."""
+    return [info for info in found if _removed(workspace, info)]
 
 
 def _is_due(directory: Path) -> bool:

@@ -48,9 +48,9 @@ _FIND = """
 SELECT passage.number, place, sha256, entry, turn, tool, about, offset, size, text
 FROM words JOIN passage ON passage.number = words.rowid
 JOIN conversation ON conversation.number = passage.conversation
-WHERE words MATCH ?1 AND (?2 IS NULL OR place IN (SELECT value FROM json_each(?2)))
-AND entry NOT IN (SELECT value FROM json_each(?3))
-ORDER BY bm25(words), passage.number LIMIT ?4
+WHERE words MATCH :words AND (:places IS NULL OR place IN (SELECT value FROM json_each(:places)))
+AND entry NOT IN (SELECT value FROM json_each(:skipped))
+ORDER BY bm25(words), passage.number LIMIT :most
 """
 _FIND_ALL = """
 SELECT place, sha256, entry, turn, tool, about, offset, size, text
@@ -335,7 +335,8 @@ class SearchIndex:
         without = json.dumps(list(skip))
         found: dict[int, Found] = {}
         for expression in match_expressions(query):
-            for number, *values in self._connection.execute(_FIND, (expression, only, without, limit + len(found))):
+            wanted = {"words": expression, "places": only, "skipped": without, "most": limit + len(found)}
+            for number, *values in self._connection.execute(_FIND, wanted):
                 found.setdefault(number, _found(values))
             if len(found) >= limit:
                 break

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
@@ -263,6 +265,12 @@ class Workspace:
 
     def _storage_of(self, info: ConversationInfo) -> Storage:
         return storage_of(info, self._shared)
+
+
+def name_lock(name: str, *, root: Path | None, user_data: Path) -> Lock:
+    """Return the lock of a name that a conversation of a workspace is to get, not acquired yet."""
+    digest = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    return Lock(user_data / "locks" / f"{path_digest(root or user_data)}-{digest}.lock", subject=name)
 
 
 def storage_of(info: ConversationInfo, shared: Storage) -> Storage:

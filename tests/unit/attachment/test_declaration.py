@@ -104,7 +104,7 @@ def test_a_dash_is_told_to_be_piped() -> None:
     with pytest.raises(AttachmentError, match="'-' is not an attachment") as raised:
         parse("-", around("-"))
 
-    assert "Pipe it" in raised.value.hint
+    assert "Standard input is there only for" in raised.value.hint
 
 
 def test_an_unknown_scheme_names_the_known_ones() -> None:

@@ -23,6 +23,7 @@ from jp.remedies import (
     ChangeConversation,
     Compact,
     CreateWorkspace,
+    ImportSettings,
     Option,
     RemoveAttachment,
     SetSettings,
@@ -60,6 +61,7 @@ EXAMPLES: list[tuple[AnyRemedy, str]] = [
     (TrustWorkspace(conversation="jp-c1"), "jp workspace trust --id jp-c1"),
     (CreateWorkspace(), "jp init"),
     (CreateWorkspace("/a"), "jp init /a"),
+    (ImportSettings("/a b.json"), "jp config import '/a b.json'"),
     (RemoveAttachment("file:a b"), "jp attachment rm 'file:a b'"),
 ]
 

@@ -43,9 +43,12 @@ def test_of_a_failed_answer_the_messages_count_and_what_led_to_them() -> None:
     assert counted("error", SIGNED, CALL) == []
 
 
-@pytest.mark.parametrize("finish", ["cancelled", None])
-def test_where_an_answer_broke_off_reasoning_counts_if_it_is_signed(finish: Finish | None) -> None:
-    assert counted(finish, UNSIGNED, SIGNED, TEXT, DATA, CALL) == [SIGNED, TEXT, DATA, CALL]
+def test_where_an_answer_was_cancelled_reasoning_counts_if_it_is_signed() -> None:
+    assert counted("cancelled", UNSIGNED, SIGNED, TEXT, DATA, CALL) == [SIGNED, TEXT, DATA, CALL]
+
+
+def test_where_nothing_says_how_an_answer_ended_unsigned_reasoning_counts_if_something_follows() -> None:
+    assert counted(None, UNSIGNED, SIGNED, TEXT, DATA, CALL, UNSIGNED) == [UNSIGNED, SIGNED, TEXT, DATA, CALL]
 
 
 def test_where_the_length_was_reached_unsigned_reasoning_counts() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from jp.config.assignment import FragmentName, change_of, parse_cfg, read_partial
 from jp.config.explain import Explanation, explain
-from jp.config.files import parse_toml
+from jp.config.files import parse
 from jp.config.layers import Layer, Origin, resolve
 from jp.config.schema import KeyPath
 from jp.errors import ConfigurationError
@@ -19,7 +19,7 @@ Said = tuple[str, Any, str]
 
 def file(text: str, *, kind: str = "workspace") -> Layer:
     origin = Origin(kind="user" if kind == "user" else "workspace", where="/f")
-    return Layer(origin=origin, change=read_partial(parse_toml(text, Path("/f"))), source=text, foreign=kind != "user")
+    return Layer(origin=origin, change=read_partial(parse(text, Path("/f"))), source=text, foreign=kind != "user")
 
 
 def cfg(text: str) -> Layer:

@@ -115,8 +115,8 @@ def test_a_file_cannot_extend_without_end(tmp_path: Path) -> None:
     ("extends", "message"),
     [
         ("missing.toml", "extends 'missing.toml', which does not exist"),
-        ("b.json", "extends 'b.json', which is no TOML file"),
-        ("conf", "extends 'conf', which is no TOML file"),
+        ("b.txt", "extends 'b.txt', which is no configuration file"),
+        ("conf", "extends 'conf', which is no configuration file"),
         ("~nobody-here/x.toml", "which does not exist"),
         ("x\\u0000.toml", "which is no path"),
         ("x**/*.toml", "extends 'x**/*.toml': '**' must be a whole name between slashes"),
@@ -145,7 +145,7 @@ def test_an_error_in_an_extended_file_names_that_file(tmp_path: Path) -> None:
         ("user.name = 1", "/c.toml', line 1, column 13: user.name expects a text, got the number 1"),
         ("user.name = ", "/c.toml', line 1, column 13: invalid value before the file's end: 'user.name ='"),
         ('extends = ["x.toml"]', "/c.toml', line 1, column 12 extends 'x.toml', which does not exist"),
-        ('extends = ["x"]', "/c.toml', line 1, column 12 extends 'x', which is no TOML file"),
+        ('extends = ["x"]', "/c.toml', line 1, column 12 extends 'x', which is no configuration file"),
     ],
 )
 def test_an_error_names_the_files_by_way_of_which_it_was_reached(c: str, message: str, tmp_path: Path) -> None:

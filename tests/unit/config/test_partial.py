@@ -228,7 +228,7 @@ def test_whoever_does_not_want_errors_gets_what_is_valid_and_a_list_of_the_rest(
             "tool_choice": 1,
             "system_prompt": {"value": 1},
             "system_prompt_sections": {"value": [{"tag": "a"}, {"content": "b"}], "strategy": "shuffle"},
-            "instructions": {"value": [{"title": "a", "examples": []}, 5], "discard_when_merged": 1},
+            "instructions": {"value": [{"title": "a", "exmples": []}, 5], "discard_when_merged": 1},
         },
         "conversation": {
             "attachments": ["a", {"type": "cmd"}, "b"],
@@ -259,7 +259,7 @@ def test_whoever_does_not_want_errors_gets_what_is_valid_and_a_list_of_the_rest(
         "assistant.system_prompt",
         "assistant.system_prompt_sections.0",
         "assistant.system_prompt_sections.strategy",
-        "assistant.instructions.0.examples",
+        "assistant.instructions.0.exmples",
         "assistant.instructions.1",
         "assistant.instructions.discard_when_merged",
         "conversation.attachments.1",

@@ -90,7 +90,7 @@ def test_the_configuration_is_shown_as_a_file() -> None:
     text = as_toml(resolved(RAW))
 
     data = tomllib.loads(text)
-    assert data["assistant"]["instructions"] == [{"title": "a", "position": 0, "items": ["x"]}]
+    assert data["assistant"]["instructions"] == [{"title": "a", "position": 0, "items": ["x"], "examples": []}]
     assert data["conversation"]["tools"] == {"*": {"run": "ask"}}
     assert "id" not in data["assistant"].get("model", {})
     assert data["assistant"]["request"]["max_retries"] == 5

@@ -12,7 +12,7 @@ from jp.errors import ConfigurationError
 
 def read_file(path: Path) -> MapChange | None:
     text = read_text(path)
-    return None if text is None else checked(text, path)
+    return None if text is None else checked(text, path).change
 
 
 def written(path: Path, text: str | bytes) -> Path:

@@ -32,6 +32,8 @@ def revert(identity: str, *entries: str) -> Revert:
         ([*TURN, compaction("a", ""), compaction("b", "")], ["b"]),
         ([compaction("a", "1"), *TURN, compaction("b", "1")], ["b"]),
         ([compaction("a", "1"), compaction("b", "1")], ["a", "b"]),
+        ([compaction("a", "1"), DELTA, compaction("b", "1")], ["b"]),
+        ([compaction("a", "1"), compaction("b", "1"), revert("r", "a")], ["b"]),
         ([*TURN, DELTA, revert("r", "d")], ["t0"]),
         ([*TURN, DELTA, revert("r", "d"), revert("s", "r")], ["d"]),
         ([*TURN, revert("r", "t0")], []),

@@ -27,6 +27,18 @@ def test_what_fits_is_kept_as_it_is() -> None:
     assert bounded(*content) == content
 
 
+def test_as_many_parts_as_are_allowed_are_kept_and_no_more() -> None:
+    parts = tuple(TextBlock(text=str(number)) for number in range(4))
+
+    assert bounded(*parts, most_blocks=4) == parts
+    assert bounded(*parts, most_blocks=3) == (*parts[:3], note(4, 4))
+
+
+def test_what_is_as_large_as_is_allowed_is_kept() -> None:
+    assert bounded(TextBlock(text="1234567890")) == (TextBlock(text="1234567890"),)
+    assert bounded(TextBlock(text="12345678901")) == (TextBlock(text="1234567890"), note(11, 1))
+
+
 @pytest.mark.parametrize(
     ("block", "kept"),
     [

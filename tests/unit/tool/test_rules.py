@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import posixpath
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jp.config.entries import RuleConfig, RunMode, ToolConfig
 from jp.conversation.entries import JsonObject
@@ -147,6 +150,16 @@ def test_of_a_call_with_too_many_readings_the_strictest_rule_counts(monkeypatch:
 
     assert mode(rules, one=many, other=["a"]) == "unattended"
     assert mode(rules, one=many, other=["a", "b"]) == "edit"
+    assert mode(rules, one=many, other=["a"], beside="x") == "unattended"
+    monkeypatch.setattr(readings, "MOST_READINGS", 999)
+    assert mode(rules, one=many, other=["a"]) == "edit"
+
+
+@given(st.text("ab*", max_size=12), st.text("ab", max_size=12))
+def test_a_star_is_any_text_in_any_pattern(pattern: str, text: str) -> None:
+    found = mode((RuleConfig(arguments={"text": pattern}, run="skip"),), text=text)
+
+    assert found == ("skip" if fnmatchcase(text, pattern) else "ask")
 
 
 def test_of_a_text_that_is_too_long_to_compare_the_strictest_rule_counts() -> None:

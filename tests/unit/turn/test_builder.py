@@ -133,3 +133,16 @@ def test_reasoning_is_no_answer_but_text_and_data_are() -> None:
     assert answers(DataDelta(0, "1"))
     assert not answers(ReasoningDelta(0, "x"))
     assert not answers(TextDelta(0, ""))
+
+
+def test_structured_output_keeps_its_metadata_and_what_is_around_it() -> None:
+    metadata = {"provider": "p"}
+
+    assert built(DataDelta(0, '{"x": 1}'), BlockEnd(0, metadata)) == [ChatResponse(data={"x": 1}, metadata=metadata)]
+    assert built(DataDelta(0, "cut {"), BlockEnd(0, metadata)) == [
+        ChatResponse(data="cut {", text="cut {", metadata=metadata)
+    ]
+    assert built(DataDelta(0, 'Here: {"x": 1}'), BlockEnd(0, metadata)) == [
+        ChatResponse(data={"x": 1}, text='Here: {"x": 1}', metadata=metadata)
+    ]
+    assert built(DataDelta(0, "  "), BlockEnd(0, metadata)) == []

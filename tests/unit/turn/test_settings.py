@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import msgspec
 
-from jp.config.model import AppConfig, AssistantConfig
+from jp.config.model import AppConfig, AssistantConfig, Instruction, InstructionExample
 from jp.conversation.thread import Parameters
 from jp.turn.machine import Limits, RetryPolicy, limits_of, parameters_of, retry_policy_of, system_parts
 
@@ -60,3 +60,21 @@ def test_a_setting_of_one_provider_says_nothing_of_others() -> None:
     config = msgspec.convert({"providers": {"llm": {"anthropic": {"chain_on_max_tokens": False}}}}, AppConfig)
 
     assert limits_of(config) == limits_of(AppConfig())
+
+
+def test_examples_follow_the_rules_that_they_belong_to() -> None:
+    contrast = InstructionExample(good="Take the field's words.", bad="Invent some.", reason="They are known.")
+    last = InstructionExample(good="a", bad="b")
+    instruction = Instruction(title="Names", items=("Be plain.",), examples=("See the glossary.", contrast, last))
+
+    (_, text) = system_parts(AssistantConfig(instructions=(instruction,)))
+
+    assert text.splitlines() == [
+        '<instruction title="Names">',
+        "- Be plain.",
+        *("<example>", "See the glossary.", "</example>"),
+        *("<example>", "<good>", "Take the field's words.", "</good>", "<bad>", "Invent some.", "</bad>"),
+        *("<reason>", "They are known.", "</reason>", "</example>"),
+        *("<example>", "<good>", "a", "</good>", "<bad>", "b", "</bad>", "</example>"),
+        "</instruction>",
+    ]

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from disk_faults import error, failing_disk
 from jp.errors import StorageError
-from jp.workspace.trust import TrustStore
+from jp.workspace.trust import TrustStore, foreign_owners
 
 
 def store(root: Path, conversation: str = "", *, persistent: bool = True) -> TrustStore:
@@ -101,3 +102,28 @@ def test_a_decision_that_cannot_be_written_is_none(tmp_path: Path) -> None:
         trust.accept({"abc"})
 
     assert trust.accepted() == frozenset()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.parametrize(
+    ("user", "sudo", "strangers"),
+    [
+        (0, "1000", ()),
+        (0, "", (1000,)),
+        (0, "1001", (1000,)),
+        (0, "\u0661\u0660\u0660\u0660", (1000,)),
+        (0, "-1000", (1000,)),
+        (1000, "", ()),
+        (1001, "1000", (1000,)),
+    ],
+)
+def test_files_of_the_user_who_called_sudo_are_their_own(
+    user: int, sudo: str, strangers: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    monkeypatch.setenv("SUDO_UID", sudo)
+    (tmp_path / ".jp").mkdir()
+    for path in (tmp_path, tmp_path / ".jp"):
+        os.chown(path, 1000, -1)
+
+    assert foreign_owners(tmp_path) == strangers

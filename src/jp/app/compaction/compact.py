@@ -24,13 +24,14 @@ from jp.app.compaction.order import (
 from jp.app.compaction.preview import Preview, Previewer, SummaryPreview
 from jp.app.conversations import OpenConversation, ReadConversation, open_conversation, read_conversation
 from jp.app.options import AnyWorkspace, Options
-from jp.app.settings import require_trust, tell_ignored
+from jp.app.settings import is_of_model, require_trust, tell_ignored
 from jp.app.values import parse_turns
 from jp.compaction.fact_lines import nonce_of
 from jp.compaction.large_items import LargeItem
 from jp.compaction.overlays import compactions_in_force, turns_covered
 from jp.compaction.planning import Effect, Plan
 from jp.config.model import AppConfig
+from jp.config.schema import KeyPath
 from jp.context.budget import EditCost, ItemKind
 from jp.conversation.entries import AnyEntry, Compaction, Revert, Usage, encode
 from jp.conversation.turns import Placement, divide, turns_of, undone
@@ -490,8 +491,14 @@ async def make_compaction(options: Options, held: OpenConversation, request: Com
     plan = previewer.plan(order)
     if plan.summary is not None:
         # Only now does anything reach out, with a key.
-        require_trust(resolved, held.info, model=order.summary.model or config.assistant.model.id)
-        tell_ignored(options, resolved, held.info)
+        model = order.summary.model or config.assistant.model.id
+        require_trust(resolved, held.info, model=model)
+
+        def is_used(path: KeyPath) -> bool:
+            is_other = path[:2] in {("conversation", "tools"), ("conversation", "title"), ("providers", "mcp")}
+            return not is_other and is_of_model(path, [model], config.providers.llm.aliases)
+
+        tell_ignored(options, resolved, held.info, is_used=is_used)
     return await make(previewer, plan, order, workspace=held.workspace, notice=options.notice)
 
 

@@ -33,12 +33,14 @@ class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `jp query`. `deadline` and `patience` are seconds; a `patience` of None means the usual.
 
     `fork` names the last turn that is copied, `compact` a profile, empty for the usual one. `tools` are names and
-    patterns in order, with `!` before those that are taken away.
+    patterns in order, with `!` before those that are taken away. With `or_new` a conversation that `target` names by a
+    label or a title is made where there is none; `print_id` has the screen told its id.
     """
 
     words: tuple[str, ...] = ()
     new: bool = False
     target: str | None = None
+    or_new: bool = False
     fork: str | None = None
     local: bool = False
     title: str | None = None
@@ -71,6 +73,7 @@ class QueryArguments(msgspec.Struct, frozen=True, kw_only=True):
     patience: float | None = None
     yes: bool = False
     reads_stdin: bool = False
+    print_id: bool = False
     display: DisplayOptions = DisplayOptions()
 
 
@@ -98,6 +101,26 @@ def check(arguments: QueryArguments) -> None:
         ),
         (phrase(Option.EDIT, " and ", Option.NO_EDIT), arguments.edit and arguments.no_edit, "leave one of them out"),
         (
+            phrase(Option.REPLAY, " and ", Option.NEW),
+            arguments.replay and arguments.new,
+            phrase(Option.REPLAY, " needs what was said before"),
+        ),
+        (
+            phrase(Option.QUOTE, " and ", Option.NEW),
+            arguments.quote and arguments.new,
+            phrase(Option.QUOTE, " needs what was said before"),
+        ),
+        (
+            phrase(Option.PROMPT, " and ", Option.REPLAY),
+            arguments.prompt is not None and arguments.replay,
+            phrase(Option.REPLAY, " sends the last request again"),
+        ),
+        (
+            phrase(Option.PRINT_ID, " and ", Option.DRY_RUN),
+            arguments.print_id and arguments.dry_run,
+            phrase(Option.DRY_RUN, " makes no conversation"),
+        ),
+        (
             phrase(Option.EXTRACT, " and ", Option.SCHEMA),
             arguments.extract and arguments.schema is not None,
             phrase(Option.EXTRACT, " gives a code block, ", Option.SCHEMA, " a JSON value"),
@@ -106,15 +129,6 @@ def check(arguments: QueryArguments) -> None:
     for options, are_given, hint in exclusive:
         if are_given:
             raise UsageError(phrase(options, " exclude each other"), hint=hint)
-    for option, is_given in ((Option.REPLAY, arguments.replay), (Option.QUOTE, arguments.quote)):
-        if is_given and arguments.new:
-            message = phrase(option, " and ", Option.NEW, " exclude each other")
-            raise UsageError(message, hint=phrase(option, " needs what was said before"))
-    if arguments.prompt is not None and arguments.replay:
-        raise UsageError(
-            phrase(Option.PROMPT, " and ", Option.REPLAY, " exclude each other"),
-            hint=phrase(Option.REPLAY, " sends the last request again"),
-        )
     if arguments.exact and not arguments.dry_run:
         counted = Ask((UseOption(Option.DRY_RUN), UseOption(Option.EXACT)), is_open=True)
         message = phrase(Option.EXACT, " is for ", Option.DRY_RUN)
@@ -124,7 +138,33 @@ def check(arguments: QueryArguments) -> None:
             phrase(Option.TEMPLATE, " would read what was said before as a template"),
             hint=phrase("leave ", Option.TEMPLATE, " out, or ", Option.QUOTE, " and ", Option.EDIT),
         )
+    if arguments.or_new:
+        _check_name(arguments)
     _check_limits(arguments)
+
+
+def _check_name(arguments: QueryArguments) -> None:
+    """Refuse a name that a new conversation cannot have."""
+    from jp.app.targets import Labeled, Titled, parse_target
+
+    target = None if arguments.target is None else parse_target(arguments.target)
+    if not (isinstance(target, Labeled) and "=" in target.label) and not isinstance(target, Titled):
+        raise UsageError(
+            phrase(Option.OR_NEW, " needs a name that a new conversation can have"),
+            hint=phrase(
+                "name a label with its value, as in `", UseOption(Option.TARGET, "@topic=lexer"), "`, or a title"
+            ),
+        )
+    if arguments.fork is not None:
+        raise UsageError(
+            phrase(Option.OR_NEW, " and ", Option.FORK, " exclude each other"),
+            hint=phrase(Option.FORK, " needs a conversation that is there"),
+        )
+    if isinstance(target, Titled) and arguments.title is not None:
+        raise UsageError(
+            phrase(Option.TARGET, " and ", Option.TITLE, " both give the new conversation a title"),
+            hint=phrase("remove ", Option.TITLE),
+        )
 
 
 def _check_limits(arguments: QueryArguments) -> None:

@@ -240,15 +240,17 @@ async def compose_request(
     schemes: AttachmentSchemes,
     entries: Sequence[AnyEntry],
     config: ConversationConfig,
+    streamed: Sequence[Resource] = (),
 ) -> tuple[ChatRequest, tuple[str, ...]]:
     """Return the turn's `chat_request` with what is attached to it, and sentences for the user.
 
-    What `question` brings along counts as delivered: only what is typed is read again, and takes its place.
+    `streamed` was read already, and cannot be read again. What `question` brings along counts as delivered: only what
+    is typed is read again, and takes its place.
 
     Raises:
         AttachmentError: an attachment could not be resolved.
     """
-    if not (typed or config.attachments):
+    if not (typed or config.attachments or streamed):
         return question, ()
 
     from jp.attachment.base import assumed_declarations
@@ -271,7 +273,7 @@ async def compose_request(
         raise
     deduplication = config.deduplication
     marked = mark_resources(
-        resolved.resources,
+        (*streamed, *resolved.resources),
         DeliveryIndex(entries),
         turn=len(turns),
         enabled=deduplication.enabled,

@@ -121,13 +121,18 @@ def open_context(options: Options, arguments: QueryArguments, screen: Screen) ->
     )
 
 
-async def choose_conversation(context: QueryContext) -> ConversationInfo | None:
+async def choose_conversation(context: QueryContext, stack: AsyncExitStack) -> ConversationInfo | None:
     """Return the conversation to continue, None for a new one.
+
+    Until `stack` is left, nobody else makes one of the name for which this is None.
 
     Raises:
         UsageError: the one that was named does not exist, or is not the only one, or a new one is to be compacted.
+        LockedError: another process kept making one of this name.
     """
     arguments = context.arguments
+    if arguments.or_new:
+        return await _named(context, stack)
     found = await _continued(context)
     if found is None and arguments.compact is not None:
         raise UsageError(
@@ -137,6 +142,44 @@ async def choose_conversation(context: QueryContext) -> ConversationInfo | None:
     if found is not None and arguments.fork is None:
         _check_continuable(found, arguments)
     return found
+
+
+async def _named(context: QueryContext, stack: AsyncExitStack) -> ConversationInfo | None:
+    from jp.app.targets import UnknownTargetError
+
+    try:
+        return await _continued(context)
+    except UnknownTargetError:
+        if context.arguments.dry_run or not context.options.persist:
+            return None
+    from jp.workspace.workspace import name_lock
+
+    workspace = context.workspace
+    lock = name_lock(context.arguments.target or "", root=workspace.root, user_data=workspace.user_data)
+    await lock.acquire_async(patience=_patience(context.arguments), waiting=context.options.notice)
+    stack.enter_context(lock)
+    try:  # somebody may have made it since
+        return await _continued(context)
+    except UnknownTargetError:
+        return None
+
+
+def with_name(context: QueryContext, chosen: ConversationInfo | None) -> QueryContext:
+    """Return the context of a new conversation that gets the name by which it was looked for."""
+    arguments = context.arguments
+    if chosen is not None or not arguments.or_new or arguments.target is None:
+        return context
+    from jp.app.targets import Labeled, parse_labels, parse_target
+
+    target = parse_target(arguments.target)
+    if isinstance(target, Labeled):
+        labels = {**arguments.labels, **parse_labels([target.label], option=Option.TARGET)}
+        named = msgspec.structs.replace(arguments, labels=labels, compact=None)
+    else:
+        from jp.app.values import given_title
+
+        named = msgspec.structs.replace(arguments, title=given_title(arguments.target), compact=None)
+    return msgspec.structs.replace(context, arguments=named)
 
 
 def workspace_files(context: QueryContext) -> list[Layer]:
@@ -279,16 +322,19 @@ async def open_conversation(info: ConversationInfo, context: QueryContext, stack
             options.notice(text)
         return read
     lock = workspace.lock(info)
-    patience = arguments.patience
-    if patience is None and not is_attended():
-        patience = UNATTENDED_PATIENCE_SECS
-    await lock.acquire_async(patience=patience, waiting=options.notice)
+    await lock.acquire_async(patience=_patience(arguments), waiting=options.notice)
     stack.enter_context(lock)
     log = stack.enter_context(workspace.open(info, lock))
     for text in log.notices:
         options.notice(text)
     layers = layers_of(workspace, info, log.entries)
     return QueryConversation(info=info, entries=log.entries, loader=log, layers=layers, log=log)
+
+
+def _patience(arguments: QueryArguments) -> float | None:
+    if arguments.patience is None and not is_attended():
+        return UNATTENDED_PATIENCE_SECS
+    return arguments.patience
 
 
 def resolve_settings(context: QueryContext, held: QueryConversation | None, flags: Sequence[Layer]) -> TurnSettings:

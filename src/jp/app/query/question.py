@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,13 +23,20 @@ from jp.errors import ExitCode, JpError, UsageError
 from jp.remedies import Ask, Option, UseOption, phrase
 
 if TYPE_CHECKING:
+    from jp.conversation.resource import Resource
     from jp.turn.ports import Recorder
     from jp.workspace.listing import ConversationInfo
     from jp.workspace.log import Log
 
 
 _MARK = "@"
-_STDIN = "-"
+STDIN = "-"
+"""The name of standard input, among the words and among the attachments."""
+
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/\d+")
+"""A pipe that a shell makes of `<(command)`."""
+
+_SIGNATURE_BYTES = 16
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -60,7 +68,7 @@ async def typed_text(words: Sequence[str]) -> TypedText:
         if _names_file(word):
             paragraphs += [(" ".join(run), ""), (await _text_of(word[1:]), word[1:])]
             run = []
-        elif word != _STDIN:
+        elif word != STDIN:
             run.append(word[1:] if _is_word(word) and word.startswith(_MARK * 2) else word)
     said = [(text, file) for text, file in (*paragraphs, (" ".join(run), "")) if text.strip()]
     parts: list[Part] = []
@@ -89,6 +97,13 @@ def _attaching(name: str) -> Ask:
 
 
 async def _text_of(name: str) -> str:
+    text = decode(await _content_of(name))
+    if text.is_damaged or "\0" in text.text:
+        raise UsageError(f"the file {name!r} is no text", hint=phrase("attach it: `", _attaching(name), "`"))
+    return text.text
+
+
+async def _content_of(name: str) -> bytes:
     try:
         path, mode = _found(name)
         content = _read(path) if stat.S_ISREG(mode) else await _read_slowly(name, path, mode)
@@ -98,10 +113,7 @@ async def _text_of(name: str) -> str:
         raise UsageError(
             f"the file {name!r} has more than {MOST_BYTES:,} bytes", hint="attach a part of it, or ask about less"
         )
-    text = decode(content)
-    if text.is_damaged or "\0" in text.text:
-        raise UsageError(f"the file {name!r} is no text", hint=phrase("attach it: `", _attaching(name), "`"))
-    return text.text
+    return content
 
 
 def _found(name: str) -> tuple[Path, int]:
@@ -223,11 +235,15 @@ _LONGEST_SECRET = 8_000
 
 
 class QueryInput(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the command line and standard input, and whether an editor has to be opened."""
+    """The content of the command line and standard input, and whether an editor has to be opened.
+
+    `resources` are attached and can be read only once: standard input, and the pipes of `<(command)`.
+    """
 
     typed: str = ""
     parts: tuple[Part, ...] = ()
     piped: str = ""
+    resources: tuple[Resource, ...] = ()
     opens_editor: bool = False
 
     @property
@@ -326,20 +342,27 @@ async def read_question(options: Options, arguments: QueryArguments) -> QueryInp
     Raises:
         UsageError: nothing is asked and nobody can be; an editor is asked for and there is no terminal; or a file
             cannot be read.
+        AttachmentError: standard input, or what else is attached and can be read only once, is no text, picture or PDF.
     """
-    from jp.app.values import read_piped, stdin_source
+    from jp.app.values import read_piped_bytes, stdin_source
 
-    source = stdin_source(asked="-" in arguments.words, refused=not arguments.reads_stdin)
+    is_attached = STDIN in arguments.attach
+    source = stdin_source(asked=is_attached or STDIN in arguments.words, refused=not arguments.reads_stdin)
     typed = await typed_text(arguments.words)
     if arguments.attach and (files := files_among(arguments.words)):
         named = repr(files[0]) if len(files) == 1 else f"{files[0]!r} and {len(files) - 1} more"
         told = f"not attached, but words of the query: {named}; quote a pattern, and repeat "
         options.notice(phrase(told, Option.ATTACH, " for each"))
     reading = phrase("reading standard input … (", Option.NO_STDIN, " to skip)")
-    piped = await read_piped(source, on_idle=lambda: options.notice(reading))
-    if piped is not None and piped.is_damaged:
+    data = await read_piped_bytes(source, on_idle=lambda: options.notice(reading))
+    resources = [_read_once(await _content_of(name), name) for name in filter(_DESCRIPTOR.fullmatch, arguments.attach)]
+    if is_attached or (data and not _is_query(data)):
+        resources.append(_read_once(data, "stdin"))
+        data = b""
+    piped = decode(data)
+    if piped.is_damaged:
         options.notice("what was piped in is not UTF-8; its invalid bytes were replaced")
-    given = QueryInput(typed=typed.text, parts=typed.parts, piped="" if piped is None else piped.text)
+    given = QueryInput(typed=typed.text, parts=typed.parts, piped=piped.text, resources=tuple(resources))
     if _wants_editor(arguments, given):
         return msgspec.structs.replace(given, opens_editor=True)
     if given.is_empty and not arguments.replay and arguments.prompt is None:
@@ -347,6 +370,38 @@ async def read_question(options: Options, arguments: QueryArguments) -> QueryInp
             more=phrase("; `", Option.REPLAY, "` asks the last request again") if arguments.no_edit else ""
         )
     return given
+
+
+def is_read_once(attached: str) -> bool:
+    """Return whether something to attach is standard input or the pipe of `<(command)`, and no declaration."""
+    return attached == STDIN or _DESCRIPTOR.fullmatch(attached) is not None
+
+
+def _is_query(data: bytes) -> bool:
+    """Return whether what is piped in is text, and so a part of the query."""
+    from jp.attachment.media import may_be_sent, signature
+
+    head = data[:_SIGNATURE_BYTES]
+    return signature(head) is None and b"\0" not in data and may_be_sent(head)
+
+
+def _read_once(data: bytes, name: str) -> Resource:
+    """Return a snapshot of what cannot be read again."""
+    import hashlib
+
+    from jp.attachment.base import AttachmentError
+    from jp.attachment.media import BinaryMedia, UnsupportedMedia, identify
+    from jp.conversation.resource import Resource
+
+    media = identify(data, name)
+    if isinstance(media, UnsupportedMedia):
+        raise AttachmentError(f"{name!r} is {media.reason}", hint=media.hint)
+    if not data:
+        raise AttachmentError(f"{name!r} is empty", hint="what writes to it wrote nothing; look at its errors")
+    uri = f"pipe:{hashlib.sha256(data).hexdigest()[:12]}"
+    if isinstance(media, BinaryMedia):
+        return Resource(uri=uri, mime_type=media.mime_type, name=name, blob=data)
+    return Resource(uri=uri, mime_type=media.mime_type, name=name, text=media.text)
 
 
 class NoQueryError(UsageError):

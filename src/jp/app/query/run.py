@@ -25,11 +25,12 @@ from jp.app.query.conversation import (
     open_conversation,
     resolve_settings,
     with_model,
+    with_name,
     workspace_files,
 )
-from jp.app.query.question import ComposedQuery, QueryInput, Question, read_question
+from jp.app.query.question import ComposedQuery, QueryInput, Question, is_read_once, read_question
 from jp.app.query.screen import NoScreen, Screen
-from jp.app.query.tools import BuiltinTools, tool_layers, without_missing_tools
+from jp.app.query.tools import BuiltinTools, UsedKeys, tool_layers, without_missing_tools
 from jp.app.query.turns import TitleCost, TitleWriter, TurnRunner
 from jp.app.query.wiring import Wiring, check_rendering, wire
 from jp.app.settings import require_tool, tell_ignored
@@ -123,7 +124,7 @@ async def prepare(
         if not arguments.dry_run:
             from jp.provider.transport import sharing_connections
 
-            stack.enter_context(sharing_connections())
+            stack.enter_context(sharing_connections(options.log))
         yield await _prepared(options, arguments, NoScreen() if screen is None else screen, stack)
 
 
@@ -132,9 +133,10 @@ async def _prepared(
 ) -> PreparedQuery:
     wanted = read_wanted(arguments)
     given = await read_question(options, arguments)
+    arguments = replace(arguments, attach=tuple(text for text in arguments.attach if not is_read_once(text)))
     context = open_context(options, arguments, screen)
-    chosen = await choose_conversation(context)
-    context = await with_model(context, chosen)
+    chosen = await choose_conversation(context, stack)
+    context = await with_model(with_name(context, chosen), chosen)
     composed = await compose(context, given, chosen, stack)
     held = None if chosen is None else await open_conversation(chosen, context, stack)
     schemes = AttachmentSchemes(
@@ -148,7 +150,9 @@ async def _prepared(
     stack.callback(_learn, wiring)
     question = composed.question(held, author=config.user.name)
     entries = question.after(() if held is None else held.entries)
-    request, sentences = await compose_request(question.request, typed, schemes, entries, config.conversation)
+    request, sentences = await compose_request(
+        question.request, typed, schemes, entries, config.conversation, given.resources
+    )
     request, checker = with_schema(request, wanted)
     for sentence in sentences:
         options.notice(sentence)
@@ -202,6 +206,8 @@ async def run(prepared: PreparedQuery) -> QueryReport:
     await heed_interruptions()  # before anything is written
     new = NewConversation(outside=prepared.outside, topic=composed.topic, first_words=composed.first_words)
     begun = await begin_conversation(context, prepared.held, prepared.settings, new, prepared.stack)
+    if context.arguments.print_id:
+        context.screen.announce(str(begun.info.id))
     await compact_first(wiring, begun)
     composed.begun()
     recorder = restoring(prepared.question.recorder(begun.log), request, wiring.notice)
@@ -346,7 +352,7 @@ def _settled(context: QueryContext, held: QueryConversation | None, schemes: Att
     info = None if held is None else held.info
     for name in sorted(arguments.approve.union(filter(None, [arguments.tool_use]))):
         require_tool(settings.resolved, name, info)
-    tell_ignored(context.options, settings.resolved, info)
+    tell_ignored(context.options, settings.resolved, info, is_used=UsedKeys(settings.resolved, context).has)
     schemes.distrust(settings.resolved)
     return settings
 

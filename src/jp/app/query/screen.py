@@ -148,6 +148,10 @@ class Screen(Protocol):
         """
         ...
 
+    def announce(self, conversation: str) -> None:
+        """Say the id of the conversation in which the query is about to be asked."""
+        ...
+
     def display(
         self, shown: DisplayOptions, config: AppConfig, *, clock: Clock, entries: Sequence[AnyEntry]
     ) -> TurnDisplay:
@@ -234,6 +238,9 @@ class NoScreen:
         self.is_watched = False
 
     def check(self, config: AppConfig) -> None:
+        """See the port."""
+
+    def announce(self, conversation: str) -> None:
         """See the port."""
 
     def display(

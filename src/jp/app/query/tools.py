@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -12,18 +13,19 @@ from msgspec.structs import replace
 from jp.app.query.arguments import QueryArguments
 from jp.app.query.attachments import AttachmentSchemes
 from jp.app.query.conversation import QueryContext, QueryConversation
-from jp.app.settings import require_tool
+from jp.app.settings import is_of_model, require_tool
 from jp.app.toolset import Toolset
 from jp.config.entries import ToolConfig
-from jp.config.layers import Layer, Resolved, contributions
+from jp.config.layers import Change, Layer, MapChange, Resolved, contributions, resolve
 from jp.config.model import AppConfig
+from jp.config.schema import KeyPath
 from jp.config.sources import flag_layer
 from jp.conversation.entries import AnyEntry
 from jp.errors import UsageError
 from jp.provider.models import find_model
 from jp.provider.registry import ModelId, built_in, kind_of
 from jp.remedies import Option, UseOption, phrase
-from jp.tool.toolbox import automatic_names
+from jp.tool.toolbox import automatic_names, is_enabled, settings_of
 
 if TYPE_CHECKING:
     from jp.attachment.base import Declaration
@@ -130,10 +132,11 @@ _SHOWN = 5
 
 
 def without_missing_tools(resolved: Resolved, cache_directory: Path) -> tuple[AppConfig, tuple[str, ...]]:
-    """Return the configuration without the tools that only the conversation itself names and that are not here.
+    """Return the configuration without the tools that only the conversation or the workspace names and are not here.
 
-    Besides, notices about those that it enables. A name that a file or an option has stays: it is a mistake that can
-    be fixed. `cache_directory` remembers what other packages provide.
+    Besides, notices about those that it enables. A name that the user's own file or an option has stays, and so does
+    one that is close to a tool's: it is a mistake that can be fixed. `cache_directory` remembers what other packages
+    provide.
     """
     config = resolved.config
     tools = config.conversation.tools
@@ -143,26 +146,101 @@ def without_missing_tools(resolved: Resolved, cache_directory: Path) -> tuple[Ap
     from jp.tool.toolbox import ALL
 
     toolset = Toolset(config, cache_directory=cache_directory)
-    named = (name for name in tools if name != ALL and _is_conversations_only(resolved, name))
+    named = {name: kind for name in tools if name != ALL and (kind := _namers(resolved, name)) is not None}
     missing = {name for name in named if not toolset.is_known(name)}
+    missing = {name for name in missing if named[name] == "conversation" or not _is_mistyped(name, toolset.names)}
     if not missing:
         return config, ()
     here = {name: settings for name, settings in tools.items() if name not in missing}
     enabled = sorted(name for name in missing if tools[name].enable)
-    return replace(config, conversation=replace(config.conversation, tools=here)), _sentences(enabled)
+    used = [name for name in enabled if named[name] == "conversation"]
+    return replace(config, conversation=replace(config.conversation, tools=here)), (
+        *_sentences("tools that this conversation was used with are not here", used),
+        *_sentences("tools that files of this workspace enable are not here", sorted({*enabled} - {*used})),
+    )
 
 
-def _is_conversations_only(resolved: Resolved, name: str) -> bool:
+class UsedKeys:
+    """The keys that a query uses, or would use if all that is ignored were trusted."""
+
+    def __init__(self, resolved: Resolved, context: QueryContext) -> None:
+        self._resolved = resolved
+        self._context = context
+
+    @functools.cached_property
+    def _trusted(self) -> AppConfig:
+        return resolve(self._resolved.layers).config
+
+    @functools.cached_property
+    def _sources(self) -> Mapping[str, str]:
+        """Return the sources of the tools that the model is offered, by name, without tools that are not here."""
+        tools = self._resolved.config.conversation.tools
+        missing = {*tools} - {*without_missing_tools(self._resolved, self._context.cache)[0].conversation.tools}
+        return {
+            name: settings.source or ""
+            for each in (tools, self._trusted.conversation.tools)
+            for name in each
+            if name not in missing and is_enabled(settings := settings_of(name, each))
+        }
+
+    @functools.cached_property
+    def _has_title(self) -> bool:
+        auto = self._trusted.conversation.title.generate.auto
+        return self._context.screen.is_watched if auto == "terminal" else auto
+
+    def has(self, path: KeyPath) -> bool:
+        """Return whether a key is among them."""
+        match path:
+            case ("conversation", "tools", "*", *_):
+                return bool(self._sources)
+            case ("conversation", "tools", name, *_):
+                return name in self._sources
+            case ("conversation", "title", *_):
+                return self._has_title
+            case ("providers", "mcp", name, *_):
+                has_tool = any(source.split(".")[:2] == ["mcp", name] for source in self._sources.values())
+                return has_tool or any(f"mcp+{name}+" in text for text in self._trusted.conversation.attachments)
+            case _:
+                return is_of_model(path, self._models(), self._trusted.providers.llm.aliases)
+
+    def _models(self) -> list[str | None]:
+        settings = self._trusted.conversation
+        summaries = [profile.summary.model for profile in settings.compaction.profiles.values()]
+        titles = [settings.title.generate.model] if self._has_title else []
+        return [self._resolved.config.assistant.model.id, *summaries, *titles]
+
+
+def _namers(resolved: Resolved, name: str) -> Literal["conversation", "workspace"] | None:
+    """Return what alone names or defines a tool: the conversation, or files that come with the workspace, too."""
     found = contributions(resolved.layers, ("conversation", "tools", name))
-    return all(contribution.layer.origin.kind == "conversation" for contribution in found)
+    if all(one.layer.origin.kind == "conversation" for one in found):
+        return "conversation"
+    if all(one.layer.foreign or one.layer.origin.kind == "conversation" for one in found):
+        return "workspace"
+    defining = [one.layer for one in found if _defines(one.change)]
+    return "workspace" if defining and all(layer.foreign for layer in defining) else None
 
 
-def _sentences(enabled: Collection[str]) -> tuple[str, ...]:
-    if not enabled:
+def _defines(change: Change) -> bool:
+    return isinstance(change, MapChange) and not {"command", "source"}.isdisjoint(change.entries)
+
+
+def _is_mistyped(name: str, names: Collection[str]) -> bool:
+    import difflib
+
+    return bool(difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE))
+
+
+_CLOSE = 0.85
+"""Two letters of a tool's name are exchanged."""
+
+
+def _sentences(problem: str, names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
         return ()
-    shown = ", ".join(repr(name) for name in list(enabled)[:_SHOWN])
-    more = f" and {len(enabled) - _SHOWN} more" if len(enabled) > _SHOWN else ""
-    return (f"tools that this conversation was used with are not here: {shown}{more}",)
+    shown = ", ".join(map(repr, names[:_SHOWN]))
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (f"{problem}: {shown}{more}",)
 
 
 ToolFactory = Callable[[], "Tool"]

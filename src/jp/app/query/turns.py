@@ -206,12 +206,12 @@ class TitleWriter:
         """Wait a moment for the title, unless the turn has come to nothing; what it cost. A Ctrl-C ends the wait."""
         task = self._task
         if task is not None and answered:
+            self._screen.interruption.offer(lambda: _leave(task))
             from asyncio import wait
 
             from anyio import current_effective_deadline, current_time
 
             left = current_effective_deadline() - current_time()
-            self._screen.interruption.offer(lambda: _leave(task))
             await wait({task}, timeout=max(0.0, min(GRACE_SECS, left / 2)))
             self._screen.interruption.withdraw()
             if not task.done():

@@ -176,6 +176,7 @@ ROOT = Group(
                 Command("show", "jp.cli.config.show:show", "Show the configuration in effect"),
                 Command("get", "jp.cli.config.show:get", "Print one value"),
                 Command("set", "jp.cli.config.set:set_value", "Set values in a configuration file"),
+                Command("import", "jp.cli.config.set:import_files", "Rewrite the original JP's configuration"),
                 Command("explain", "jp.cli.config.show:explain", "Explain how a key got its value"),
                 Command("fmt", "jp.cli.config.show:fmt", "Format configuration files"),
                 Command("path", "jp.cli.config.show:path", "Print the files that are read"),
@@ -224,7 +225,19 @@ ROOT = Group(
             (
                 Command("trust", "jp.cli.workspace:trust", "Trust this workspace's configuration"),
                 Command("show", "jp.cli.workspace:show", "Show the workspace in use, and whether it is trusted"),
+                Command("doctor", "jp.cli.workspace:doctor", "Look for what is wrong here, and say what helps"),
+                Command("gc", "jp.cli.workspace:gc", "Delete files that no conversation needs"),
             ),
         ),
+        Group(
+            "hook",
+            "Manage git hooks that ask a model",
+            (
+                Command("install", "jp.cli.hook:install", "Install a git hook in this repository"),
+                Command("ls", "jp.cli.hook:ls", "List the git hooks of this repository"),
+                Command("rm", "jp.cli.hook:remove", "Remove a git hook, and restore the one before it"),
+            ),
+        ),
+        Command("completion", "jp.cli.completion.command:completion", "Print the completion script of a shell"),
     ),
 )

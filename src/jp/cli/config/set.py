@@ -1,4 +1,4 @@
-"""`jp config set`."""
+"""The commands that change settings: `jp config set` and `import`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from jp.app.options import AnyWorkspace
+    from jp.config.edit import Rewriting
     from jp.config.model import AppConfig
     from jp.errors import JpError
 
@@ -58,6 +59,98 @@ def set_value(
         _note_ignored(options, workspace)
     _warn_about_unknown_names(options, workspace, values)
     print_result(options, text=str(file), value={"path": str(file), "set": list(values)})
+
+
+def import_files(
+    options: GlobalOptions,
+    *,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(help="Files (default: all that are read here, and fragments).", metavar="PATH"),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes; make none.")] = False,
+) -> None:
+    """Rewrite configuration of the original JP in jp's spelling, as TOML.
+
+    Comments and their order stay in TOML files. What jp does not have is taken out, and listed. Each file is kept as it
+    was beside the new one, with the ending `.bak`: move it back to undo the import.
+
+    Examples:
+        jp config import --dry-run
+        jp config import
+        jp config import .jp/config/personas/dev.yaml
+    """
+    from jp.app.options import current_directory, open_workspace
+    from jp.cli.output import print_result
+    from jp.config.edit import rewritings, write_rewriting
+    from jp.config.files import expanded
+
+    workspace = open_workspace(options)
+    files = [current_directory() / expanded(path) for path in paths or ()] or _importable(options, workspace)
+    found = rewritings(dict.fromkeys(files))
+    if not dry_run:
+        require_persistence(options, "jp config import")
+        for rewriting in found:
+            refuse_link(rewriting.path)
+        was_trusted = is_trusted(options, workspace)
+        for rewriting in found:
+            write_rewriting(rewriting)
+        if was_trusted:
+            trust_values(options, workspace)
+    text = "\n".join(_preview(each) if dry_run else _written(each) for each in found)
+    value = {"dry_run": dry_run, "files": [_rewriting_data(each) for each in found]}
+    print_result(options, text=text or "nothing to rewrite", value=value)
+
+
+def _importable(options: GlobalOptions, workspace: AnyWorkspace) -> list[Path]:
+    """Return the files that are read here, and the workspace's fragments."""
+    from jp.app.settings import config_places
+    from jp.config.edit import files_read
+    from jp.config.files import FRAGMENTS, SUFFIXES, WORKSPACE_DIRECTORY
+
+    files, elsewhere = files_read(config_places(workspace))
+    for path in elsewhere:
+        options.notice(f"{str(path)!r} lies elsewhere and is left alone: name it to rewrite it")
+    if workspace.root is not None:
+        directory = workspace.root / WORKSPACE_DIRECTORY / FRAGMENTS
+        files += sorted(path for path in directory.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    return files
+
+
+def _preview(rewriting: Rewriting) -> str:
+    return "\n".join([*_diff(rewriting), _losses(rewriting)]).rstrip()
+
+
+def _diff(rewriting: Rewriting) -> list[str]:
+    from difflib import unified_diff
+
+    old, new = (text.splitlines() for text in (rewriting.old, rewriting.new))
+    return list(unified_diff(old, new, str(rewriting.path), str(rewriting.target), lineterm=""))
+
+
+def _written(rewriting: Rewriting) -> str:
+    return "\n".join(filter(None, (f"wrote {rewriting.target}, and kept {rewriting.backup}", _losses(rewriting))))
+
+
+def _losses(rewriting: Rewriting) -> str:
+    from jp.config.original import summary_of
+
+    return f"taken out or changed: {summary_of(rewriting.unsupported)}" if rewriting.unsupported else ""
+
+
+def _rewriting_data(rewriting: Rewriting) -> dict[str, object]:
+    from jp.config.schema import key_text
+
+    return {
+        "path": str(rewriting.path),
+        "target": str(rewriting.target),
+        "backup": str(rewriting.backup),
+        "diff": "\n".join(_diff(rewriting)),
+        "unsupported": [
+            {"key": key_text(one.path), "value": one.value, "reading": one.reading or None}
+            for one in rewriting.unsupported
+        ],
+    }
 
 
 def _warn_about_unknown_names(options: GlobalOptions, workspace: AnyWorkspace, values: list[str]) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jp.app.options import AnyWorkspace
     from jp.config.edit import Layout
     from jp.config.explain import Action, Distrusted, Effect, ElementOrigin, Explanation, Statement
-    from jp.config.layers import Resolved
+    from jp.config.layers import Layer, Resolved, UnsupportedSetting
     from jp.config.schema import KeyPath
     from jp.render.tables import Part, Tree
 
@@ -31,14 +31,19 @@ def show(
     *,
     target: _OptionalTarget = None,
     origins: Annotated[bool, typer.Option("--origins", help="Show the origin of each value.")] = False,
+    unsupported: Annotated[
+        bool, typer.Option("--ignored", help="List what is ignored or read differently, and where.")
+    ] = False,
 ) -> None:
     """Show the configuration in effect, as TOML.
 
     A value that you copy into a file replaces lower ones; lists are added to. Values of untrusted files are ignored and
-    not shown; a note, and `ignored` in JSON, list them.
+    not shown; a note, and `ignored` in JSON, list them. With --ignored, settings of the original JP that jp does not
+    have are listed instead, each with its file and line.
 
     Examples:
         jp config show --origins
+        jp config show --ignored
         jp config show --id .
         jp config show --format json
     """
@@ -47,15 +52,46 @@ def show(
     from jp.config.explain import as_data, as_toml
 
     resolved = _resolved(options, target)
+    if unsupported:
+        found = [(layer, setting) for layer in resolved.layers for setting in layer.unsupported]
+        value = [_unsupported(layer, setting) for layer, setting in found]
+        print_result(options, text="\n".join(map(_unsupported_line, value)), value={"unsupported": value})
+        return
     tell_ignored(options, resolved)
     text = as_toml(resolved, with_origins=origins, worded=worded)
-    value: dict[str, object] = {
+    shown: dict[str, object] = {
         "config": as_data(resolved.config),
         "ignored": [as_value(item) for item in resolved.ignored],
     }
     if origins:
-        value["origins"] = {key: origin.text for key, origin in resolved.origins.items()}
-    print_result(options, text=text, value=value)
+        shown["origins"] = {key: origin.text for key, origin in resolved.origins.items()}
+    print_result(options, text=text, value=shown)
+
+
+def _unsupported(layer: Layer, setting: UnsupportedSetting) -> dict[str, Any]:
+    """Return a setting that jp cannot take as it is, as JSON has it."""
+    from jp.config.files import MISSING
+    from jp.config.positions import place_of
+    from jp.config.schema import key_text
+
+    place = place_of(layer.source, setting.path) if layer.source else None
+    reason = "jp does not have it"
+    if setting.reading:
+        reason = setting.reading if setting.reading == MISSING else f"read as {setting.reading}"
+    return {
+        "key": key_text(setting.path),
+        "value": setting.value,
+        "reason": reason,
+        "origin": layer.origin.text,
+        "file": layer.origin.where if layer.source else None,
+        "line": None if place is None else place.line,
+    }
+
+
+def _unsupported_line(setting: Mapping[str, Any]) -> str:
+    line = "" if setting["line"] is None else f", line {setting['line']}"
+    where = setting["file"] or setting["origin"]
+    return f"{where}{line}: {setting['key']} = {_text(setting['value'])} ({setting['reason']})"
 
 
 def get(

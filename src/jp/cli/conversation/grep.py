@@ -11,7 +11,6 @@ from jp.cli.options import GlobalOptions, require_persistence
 from jp.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from jp.app.export import Format
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 _FORMS: tuple[Format, ...] = ("md", "json", "html", "bundle")
 _ORIGINAL = "jp-original"
-_DELAY_SECS = 1.0
-_INTERVAL_SECS = 0.25
 
 
 def grep(
@@ -66,7 +63,7 @@ def grep(
     from jp.app.grep import GrepRequest
     from jp.app.grep import grep as search
     from jp.app.targets import parse_labels
-    from jp.cli.output import print_result
+    from jp.cli.output import ProgressLine, print_result
 
     if regex and words:
         raise UsageError("--regex and --words exclude each other", hint="remove one of them")
@@ -82,11 +79,8 @@ def grep(
         everywhere=everywhere,
         ignore_case=ignore_case,
     )
-    progress = _Progress(options)
-    try:
+    with ProgressLine(options) as progress:
         found = search(options, request, progress.tell)
-    finally:
-        progress.clear()
     value = {"matches": [{"target": match.name, **to_builtins(match)} for match in found]}
     print_result(options, text=_text(found, around), value=value, nothing=f"nothing matches {text!r}")
     return None if found else ExitCode.FAILURE
@@ -127,48 +121,6 @@ def _line(match: GrepMatch, line: FoundLine) -> str:
     from jp.render.sanitize import escape_line
 
     return f"{match.name} {match.kind}{':' if line.matches else '-'} {escape_line(line.text)}"
-
-
-class _Progress:
-    """Shows on a terminal what takes longer than a second."""
-
-    def __init__(self, options: GlobalOptions) -> None:
-        self._options = options
-        self._write: Callable[[str], object] | None = None
-        self._next = 0.0
-        self._is_shown = False
-
-    def tell(self, text: str, count: int) -> None:
-        """Show a line with the count, not too often."""
-        from time import monotonic
-
-        now = monotonic()
-        if not self._next:
-            self._next = now + _DELAY_SECS
-        if now >= self._next:
-            self._next = now + _INTERVAL_SECS
-            self._show(text.format(count))
-
-    def clear(self) -> None:
-        """Remove the line."""
-        if self._is_shown and self._write is not None:
-            from jp.render.channel import ERASE
-
-            self._write(ERASE)
-
-    def _show(self, line: str) -> None:
-        import os
-        import sys
-
-        from jp.render.channel import ERASE, Channel
-        from jp.render.theme import is_live
-
-        if self._options.quiet or not is_live(sys.stderr, os.environ):
-            return
-        if self._write is None:
-            self._write = Channel(sys.stderr, name="stderr", is_lossy=True).write_unseen
-        self._is_shown = True
-        self._write(f"{ERASE}{line}")
 
 
 def export(

@@ -21,6 +21,10 @@ def query(
     ] = None,
     new: Annotated[bool, typer.Option("-n", "--new", help="Start a new conversation.")] = False,
     target: Annotated[str | None, typer.Option("-i", "--id", metavar="TARGET", help=TARGET_HELP)] = None,
+    or_new: Annotated[
+        bool,
+        typer.Option("--or-new", help="With --id and a label or title: start a conversation with it if there is none."),
+    ] = False,
     fork: Annotated[
         str | None,
         optional_value(
@@ -57,8 +61,8 @@ def query(
             "--attach",
             "--attachment",
             metavar="URI",
-            help="Attach a file, directory, glob, web address, cmd:COMMAND, gh:…, mcp+SERVER+URI, or a conversation by "
-            "its id; !URI excludes.",
+            help="Attach a file, directory, glob, web address, cmd:COMMAND, gh:…, mcp+SERVER+URI, a conversation by "
+            "its id, or standard input with '-'; !URI excludes.",
         ),
     ] = None,
     model: Annotated[
@@ -169,6 +173,9 @@ def query(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Send the input even if it is very large.")] = False,
     no_stdin: Annotated[bool, typer.Option("--no-stdin", help="Do not read standard input.")] = False,
+    print_id: Annotated[
+        bool, typer.Option("--print-id", help="Print the conversation's id first, in a line before the answer.")
+    ] = False,
     hide_reasoning: Annotated[
         bool, typer.Option("--hide-reasoning", help="Do not show the model's reasoning.")
     ] = False,
@@ -204,6 +211,7 @@ def query(
         jp query --replay "but shorter"
         jp query --fork=3 "what if we had used a queue?"
         jp query --new --tmp=2h --label topic=lunch "where to eat?"
+        jp query --id @topic=lexer --or-new "what is left to do?"
         jp query --schema 'name, age int' "invent a person" | jq -r .name
         jp query --schema 'risk "low"|"high", why: in a line' --attach app.log "?"
         jp query --schema @release.json "summarize the last release"
@@ -220,6 +228,7 @@ def query(
         words=tuple(words or ()),
         new=new,
         target=target,
+        or_new=or_new,
         fork=fork,
         local=local,
         title=_title(title),
@@ -252,6 +261,7 @@ def query(
         patience=_seconds(wait, "--wait"),
         yes=yes,
         reads_stdin=not no_stdin,
+        print_id=print_id,
         display=DisplayOptions(
             answer=not extract, reasoning=not hide_reasoning, tools=not hide_tools, stream=not no_stream
         ),

@@ -14,7 +14,7 @@ from jp.app.query.screen import Dialogue, Stoppable, TurnDisplay, TurnEnd
 from jp.cli.options import GlobalOptions
 from jp.cli.output import check_theme, preferences, standard_streams
 from jp.cli.terminal.signals import Interruption
-from jp.cli.terminal.streams import write_stderr
+from jp.cli.terminal.streams import write_stderr, write_stdout
 from jp.config.entries import ToolStyleConfig
 from jp.config.model import AppConfig
 from jp.conversation.entries import AnyEntry
@@ -46,6 +46,11 @@ class TerminalScreen:
     def check(self, config: AppConfig) -> None:
         """See the port, `jp.app.query.screen.Screen`."""
         check_theme(self._options, config.style)
+
+    def announce(self, conversation: str) -> None:
+        """Print the id in a line of its own; as JSON, the header is such a line already."""
+        if self._options.format != "json":
+            write_stdout(f"{conversation}\n")
 
     def display(
         self, shown: DisplayOptions, config: AppConfig, *, clock: Clock, entries: Sequence[AnyEntry]

@@ -13,6 +13,7 @@ from jp.remedies import (
     ChangeConversation,
     Compact,
     CreateWorkspace,
+    ImportSettings,
     Option,
     Phrase,
     RemoveAttachment,
@@ -56,8 +57,10 @@ OPTIONS: Mapping[Option, str] = {
     Option.NO_LOCAL: "--no-local",
     Option.NO_PERSIST: "--no-persist",
     Option.NO_STDIN: "--no-stdin",
+    Option.OR_NEW: "--or-new",
     Option.PARAMETER: "--param",
     Option.PATIENCE: "--wait",
+    Option.PRINT_ID: "--print-id",
     Option.PROFILE: "--profile",
     Option.PROMPT: "--prompt",
     Option.QUOTE: "--quote",
@@ -129,7 +132,7 @@ def _of_conversations(remedy: Ask | Compact | ChangeConversation | Show) -> tupl
 
 
 def _of_settings(
-    remedy: SetSettings | StoreKey | TrustWorkspace | CreateWorkspace | RemoveAttachment,
+    remedy: SetSettings | StoreKey | TrustWorkspace | CreateWorkspace | ImportSettings | RemoveAttachment,
 ) -> tuple[str, ...]:
     match remedy:
         case SetSettings(assignments=assignments, scope=scope):
@@ -140,6 +143,8 @@ def _of_settings(
             said = ("workspace trust", *_given("--id", conversation), quote(path) if path else "")
         case CreateWorkspace(path=path):
             said = ("init", path)
+        case ImportSettings(path=path):
+            said = ("config import", quote(path) if path else "")
         case RemoveAttachment(uri=uri):
             said = ("attachment rm", quote(uri) if uri else "")
         case _:
@@ -166,6 +171,7 @@ _VIEWS: Mapping[View, str] = {
     "context": "conversation context",
     "conversation": "conversation show",
     "conversations": "conversation ls",
+    "ignored settings": "config show --ignored",
     "labels": "conversation label ls",
     "models": "model ls",
     "prompts": "prompt ls",

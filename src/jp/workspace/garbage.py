@@ -1,0 +1,136 @@
+"""Garbage of a workspace: blobs that no conversation names, and files that killed processes left behind.
+
+Nothing is collected on its own. A blob that is put or put again counts as used just then, and a young one stays, so a
+process that is about to name it in its log is in no danger.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from jp.workspace.files import parent_of, storage_errors
+from jp.workspace.layout import Storage, storage_at
+from jp.workspace.lifecycle import named_in
+from jp.workspace.workspace import Workspace
+
+KEPT_SECONDS = 14 * 24 * 60 * 60
+"""The age up to which a blob stays in any case."""
+
+_CHECKSUM = re.compile(rb"[0-9a-f]{64}")
+_BLOB = re.compile(r"[0-9a-f]{64}")
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{12}\.tmp")
+_CHUNK_BYTES = 1 << 20
+_OVERLAP_BYTES = 64
+
+
+class GarbageFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that nothing needs; `size` is in bytes."""
+
+    path: Path
+    size: int
+
+
+def find_garbage(workspace: Workspace, *, progress: Callable[[str], object] = lambda _: None) -> list[GarbageFile]:
+    """Return the files that may go, in the order of their paths.
+
+    Args:
+        workspace: the workspace.
+        progress: told what is done, before it is done.
+
+    Raises:
+        StorageError: a conversation cannot be read, so that nobody knows what it names.
+    """
+    named = _named(workspace, progress)
+    latest = workspace.stamps.now() / 1000 - KEPT_SECONDS
+    found: list[GarbageFile] = []
+    for storage in _storages(workspace):
+        for path, status in _files(storage.blobs):
+            is_blob = _BLOB.fullmatch(path.name) is not None
+            is_unused = path.name not in named if is_blob else _TEMPORARY.fullmatch(path.name) is not None
+            if is_unused and status.st_mtime < latest:
+                found.append(GarbageFile(path=path, size=status.st_size))
+    return sorted(found, key=lambda file: file.path)
+
+
+def collect(garbage: GarbageFile, *, now: float) -> bool:
+    """Delete a file that `find_garbage` returned; False where it is gone, or was used since.
+
+    It is renamed before it is looked at again: a process that uses it at this moment either finds it, and has made it
+    young, or does not find it, and writes it again.
+
+    Args:
+        garbage: the file.
+        now: in seconds since the Unix epoch.
+
+    Raises:
+        StorageError: it could not be deleted; it is there as before.
+    """
+    hidden = f".{garbage.path.name[:16]}.{os.urandom(6).hex()}.tmp"
+    with storage_errors("delete", garbage.path), suppress(FileNotFoundError), parent_of(garbage.path) as (above, name):
+        aside = hidden if above is not None else str(garbage.path.with_name(hidden))
+        os.rename(name, aside, src_dir_fd=above, dst_dir_fd=above)
+        if os.stat(aside, dir_fd=above, follow_symlinks=False).st_mtime < now - KEPT_SECONDS:
+            os.unlink(aside, dir_fd=above)
+            return True
+        os.rename(aside, name, src_dir_fd=above, dst_dir_fd=above)
+    return False
+
+
+def _storages(workspace: Workspace) -> list[Storage]:
+    """Return where conversations lie: in the workspace, and in the user's data."""
+    found = [storage_at(workspace.root, workspace.user_data, local=is_local) for is_local in (False, True)]
+    return found if found[0] != found[1] else found[:1]
+
+
+def _named(workspace: Workspace, progress: Callable[[str], object]) -> set[str]:
+    """Return the checksums that conversations name: in entries, and anywhere in their files."""
+    named: set[str] = set()
+    for info in workspace.conversations():
+        progress(f"reading {info.id} …")
+        named |= named_in(workspace.read(info).entries)
+    for storage in _storages(workspace):
+        named |= _mentioned(storage)
+    return named
+
+
+def _mentioned(storage: Storage) -> set[str]:
+    """Return all that looks like a checksum in any file of any conversation, also where no entry can be read."""
+    found: set[str] = set()
+    for path, _ in _files(storage.conversations):
+        with storage_errors("read", path), path.open("rb") as file:
+            end = b""
+            while chunk := file.read(_CHUNK_BYTES):
+                found.update(name.decode() for name in _CHECKSUM.findall(end + chunk))
+                end = chunk[-_OVERLAP_BYTES + 1 :]
+    return found
+
+
+def _files(directory: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the regular files below a directory; no link is followed.
+
+    Raises:
+        StorageError: a directory cannot be listed.
+    """
+    with storage_errors("read", directory):
+        for above, _, names in os.walk(directory, onerror=_raise):
+            yield from _regular(Path(above, name) for name in names)
+
+
+def _raise(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _regular(paths: Iterable[Path]) -> Iterator[tuple[Path, os.stat_result]]:
+    for path in paths:
+        with suppress(FileNotFoundError):
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode):
+                yield path, status

@@ -87,7 +87,7 @@ def conflicted(root: Path) -> Path:
     (log,) = logs(root)
     result = run_jp("conversation", "print", "last", cwd=root)
     assert (result.code, "jp conversation merge jp-c" in result.stderr) == (1, True), result
-    assert "with --fork it makes the other side a conversation of its own" in result.stderr
+    assert "with `--fork` it makes the other side a conversation of its own" in result.stderr
     return log
 
 

@@ -291,7 +291,9 @@ def merge(options: Options, target: str, *, fork: bool = False) -> MergeReport:
                 hint=phrase(
                     "it opens with all its turns, those that git merged too; `",
                     ChangeConversation("fork", str(info.id)),
-                    " --turn A..B` copies some of them into a conversation of its own",
+                    " ",
+                    UseOption(Option.TURN, "A..B"),
+                    "` copies some of them into a conversation of its own",
                 ),
             )
         kept = parse_log(log.ours if fork else log.both, path)

@@ -41,7 +41,7 @@ _BY_METAVAR = {
     "KIND,…": f"{'|'.join(KINDS)},",
     "[=MODE]": "strip|digest|omit|strip-requests|strip-responses",
     "superseded": "superseded",
-    "FORM": "md|json|html|bundle",
+    "FORM": "md|json|html|bundle|jp-original",
 }
 _BY_NAME = {
     "--label": "label",

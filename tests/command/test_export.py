@@ -120,6 +120,7 @@ def test_the_page_loads_nothing_and_escapes_everything(root: Path) -> None:
     text = export(root, "--to", "html")
     page = Tags(text)
     assert page.count("script") == page.count("style") == 1
+    assert "· 2 turns ·" in page.text
     assert page.count("link") == page.count("iframe") == page.count("i") == page.count("b") == 0
     assert "alert(1)" in page.text
     (policy,) = [found["content"] for _, found in page.found if "http-equiv" in found]
@@ -151,6 +152,37 @@ def test_a_bundle_imports_as_the_same_conversation(root: Path, tmp_path: Path) -
     assert (again.code, "is here already" in again.stderr) == (2, True)
 
 
+def test_files_of_the_original_say_the_same_and_a_note_what_they_cannot_hold(root: Path, tmp_path: Path) -> None:
+    target = tmp_path / "other" / ".jp" / "conversations"
+    make_workspace(tmp_path / "other")
+    result = run_jp("conversation", "export", "last", "--to", "jp-original", "-o", str(target), cwd=root)
+    assert result.code == 0, result
+    (directory,) = target.iterdir()
+    assert {path.name for path in directory.iterdir()} == {"events.json", "metadata.json", "base_config.json"}
+    assert result.stderr == (
+        "note: not written, because the original JP has no place for it: attachment snapshots (2), "
+        "tool results that are not plain text (1), details of compactions (1)\n"
+    )
+    stored = json.loads((directory / "events.json").read_bytes())
+    assert [one["type"] for one in stored if one["type"] != "config_delta"] == [
+        *("turn_start", "chat_request", "chat_response", "tool_call_request", "tool_call_response", "chat_response"),
+        *("turn_start", "chat_request", "chat_response", "compaction"),
+    ]
+    metadata = json.loads((directory / "metadata.json").read_bytes())
+    assert {*metadata} == {"title", "last_activated_at"}
+
+    said = [run_jp("conversation", "print", "last", "-F", "json", cwd=place) for place in (root, tmp_path / "other")]
+    before, after = ([json.loads(line) for line in one.stdout.splitlines()] for one in said)
+    kinds = {"chat_request": "content", "chat_response": "message", "tool_call_request": "arguments"}
+    for kind, name in kinds.items():
+        values = [[one[name] for one in lines if one["type"] == kind and name in one] for lines in (before, after)]
+        assert values[0] == values[1] != []
+    again = run_jp("conversation", "export", "last", "--to", "jp-original", "-o", str(target), cwd=root)
+    assert (again.code, "exists" in again.stderr) == (2, True)
+    nowhere = run_jp("conversation", "export", "last", "--to", "jp-original", cwd=root)
+    assert (nowhere.code, "--output" in nowhere.stderr) == (2, True)
+
+
 def test_a_damaged_bundle_leaves_nothing(root: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "talk.zip"
     export(root, "--to", "bundle", "-o", str(bundle))
@@ -164,6 +196,12 @@ def test_a_damaged_bundle_leaves_nothing(root: Path, tmp_path: Path) -> None:
     assert run_jp("conversation", "import", str(tmp_path / "none.zip"), cwd=other).code == 2
     assert not logs(other)
     assert not (tmp_path / "escaped").exists()
+
+
+def test_the_page_of_one_turn_says_so(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "work", SCENARIO)
+    prepare(["query", "--new", "hello"], cwd=root)
+    assert "· 1 turn ·" in Tags(export(root, "--to", "html")).text
 
 
 def test_a_file_is_never_replaced(root: Path) -> None:

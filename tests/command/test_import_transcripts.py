@@ -28,6 +28,16 @@ CREATE TABLE tool_calls (id INTEGER PRIMARY KEY, response_id TEXT, tool_id INTEG
 CREATE TABLE tool_results (id INTEGER PRIMARY KEY, response_id TEXT, tool_id INTEGER, name TEXT, output TEXT,
     tool_call_id TEXT, instance_id INTEGER, exception TEXT);
 """
+MESSAGE_STORE = """
+CREATE TABLE messages (hash TEXT PRIMARY KEY, parent_hash TEXT, role TEXT, provider_metadata TEXT);
+CREATE TABLE parts (id INTEGER PRIMARY KEY, message_hash TEXT, position INTEGER, type TEXT, tool_name TEXT, text TEXT,
+    payload TEXT);
+CREATE TABLE threads (id TEXT PRIMARY KEY, name TEXT, tip_message_hash TEXT, forked_from TEXT, datetime_utc TEXT);
+CREATE TABLE turns (id TEXT PRIMARY KEY, thread_id TEXT, parent_message_hash TEXT, tip_message_hash TEXT, model TEXT,
+    resolved_model TEXT, options_json TEXT, schema_id TEXT, input_tokens INTEGER, output_tokens INTEGER,
+    token_details TEXT, duration_ms INTEGER, datetime_utc TEXT, response_json TEXT);
+CREATE TABLE schemas (id TEXT PRIMARY KEY, content TEXT);
+"""
 
 
 @pytest.fixture
@@ -128,6 +138,70 @@ def llm_database(path: Path) -> Path:
     return path
 
 
+def llm_message_store(path: Path) -> Path:
+    """A database of llm 0.32: a legacy conversation that goes on, and one with a fork."""
+    path = llm_database(path)
+    chain: list[tuple[str, str | None, str, list[tuple[str, str | None, dict[str, Any] | None]]]] = [
+        ("s", None, "system", [("text", "be brief", None)]),
+        ("u1", "s", "user", [("text", None, {"text_ref": [{"fragment": 1}, {"literal": "\nlook"}]})]),
+        ("a1", "u1", "assistant", [("reasoning", "Hm.", None), ("tool_call", None, {"name": "look", "arguments": {}})]),
+        ("t1", "a1", "tool", [("tool_result", None, {"name": "look", "output": "", "exception": "it failed"})]),
+        ("a2", "t1", "assistant", [("text", "No.", None)]),
+        ("u2", "a2", "user", [("text", "a dog", None)]),
+        ("a3", "u2", "assistant", [("text", '{"name": "Rex"}', None)]),
+        ("u3", "a2", "user", [("text", "otherwise?", None), ("attachment", None, {"attachment": {"id": "a1"}})]),
+        ("a4", "u3", "assistant", [("text", "Yes.", None)]),
+        ("v1", None, "user", [("text", "a long text\n\nwhat is in it?", None)]),
+        ("v2", "v1", "assistant", [("text", "A dot.", None)]),
+        ("v3", "v2", "user", [("text", "sure?", None)]),
+        ("v4", "v3", "assistant", [("text", "Sure.", None)]),
+    ]
+    turns = [("n1", "n", "u1", "a1"), ("n2", "n", "t1", "a2"), ("n3", "n", "u2", "a3"), ("f1", "f", "u3", "a4")]
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(MESSAGE_STORE)
+        database.execute("INSERT INTO schemas VALUES ('d', ?)", ('{"type": "object"}',))
+        for name, parent, role, blocks in chain:
+            database.execute("INSERT INTO messages VALUES (?, ?, ?, NULL)", (name, parent, role))
+            for position, (kind, text, payload) in enumerate(blocks):
+                value = None if payload is None else json.dumps(payload)
+                values = (name, position, kind, text, value)
+                database.execute("INSERT INTO parts VALUES (NULL, ?, ?, ?, NULL, ?, ?)", values)
+        for second, (name, thread, parent, tip) in enumerate([*turns, ("v9", "v1", "v3", "v4")]):
+            at = f"2026-02-02T03:04:0{second}+00:00"
+            schema = "d" if name == "n3" else None
+            database.execute(
+                "INSERT INTO turns (id, thread_id, parent_message_hash, tip_message_hash, schema_id, output_tokens,"
+                " datetime_utc) VALUES (?, ?, ?, ?, ?, 7, ?)",
+                (name, thread, parent, tip, schema, at),
+            )
+        database.executemany(
+            "INSERT INTO threads VALUES (?, ?, ?, ?, '')", [("n", "New", "a3", None), ("f", None, "a4", "n")]
+        )
+        database.commit()
+    return path
+
+
+def test_the_message_store_of_llm_becomes_conversations_without_what_it_repeats(root: Path, tmp_path: Path) -> None:
+    found = {one["title"]: one for one in imported(root, llm_message_store(tmp_path / "logs.db"))}
+    assert {*found} == {"alone", "New", "Files", "a long text look"}
+    first, second = found["New"]["turns"]
+    assert parts(first) == [
+        *(("request", "a long text\nlook"), ("reasoning", "Hm."), ("tool", "{}"), ("message", "No.")),
+    ]
+    assert first["parts"][2]["result"] == [{"type": "text", "text": "it failed"}]
+    assert first["parts"][2]["is_error"]
+    assert parts(second) == [("request", "a dog"), ("message", '{\n  "name": "Rex"\n}')]
+    assert second["parts"][1]["is_data"]
+    fork = found["a long text look"]["turns"]
+    assert [parts(turn)[0] for turn in fork] == [("request", "a long text\nlook"), ("request", "otherwise?")]
+    assert (parts(fork[0]), parts(fork[1])[1:]) == (parts(first), [("attachment", ""), ("message", "Yes.")])
+    went_on = [parts(turn) for turn in found["Files"]["turns"]]
+    assert went_on == [
+        [("request", "a long text\n\nwhat is in it?"), ("message", "A dot.")],
+        [("request", "sure?"), ("message", "Sure.")],
+    ]
+
+
 def test_a_session_of_claude_code_becomes_a_conversation(root: Path, tmp_path: Path) -> None:
     (found,) = imported(root, claude_session(tmp_path / "session.jsonl"))
     assert (found["title"], found["created_at"]) == ("The lexer", "2026-01-02T03:04:01.000000Z")
@@ -171,7 +245,7 @@ def test_a_database_of_llm_becomes_conversations(root: Path, tmp_path: Path) -> 
     assert turn["parts"][2]["result"] == [{"type": "text", "text": "a dot"}]
 
 
-@pytest.mark.parametrize("write", [claude_session, codex_session, llm_database])
+@pytest.mark.parametrize("write", [claude_session, codex_session, llm_database, llm_message_store])
 def test_an_imported_transcript_goes_on_and_is_known_again(root: Path, tmp_path: Path, write: Any) -> None:
     path = write(tmp_path / "source")
     assert imported(root, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -71,7 +72,12 @@ def test_git_merges_the_turns_of_both_branches(root: Path) -> None:
     assert asked(logs(root)[0]) == ["first", "of main", "of main again", "of the other"]
     ask(root, "--id", "last", "and now?")
     assert asked(logs(root)[0])[-1] == "and now?"
-    assert "has no conflict" in run_jp("conversation", "merge", "last", cwd=root).stderr
+    refused = run_jp("conversation", "merge", "last", cwd=root).stderr
+    assert "has no conflict" in refused
+    (command,) = re.findall(r"`(jp conversation fork jp-c\d+) --turn A..B`", refused)
+    fork = run_jp(*command.split()[1:], "--turn", "3", cwd=root)
+    assert fork.code == 0, fork
+    assert asked(logs(root)[-1]) == ["of the other"]
 
 
 def conflicted(root: Path) -> Path:
@@ -81,6 +87,7 @@ def conflicted(root: Path) -> Path:
     (log,) = logs(root)
     result = run_jp("conversation", "print", "last", cwd=root)
     assert (result.code, "jp conversation merge jp-c" in result.stderr) == (1, True), result
+    assert "with `--fork` it makes the other side a conversation of its own" in result.stderr
     return log
 
 

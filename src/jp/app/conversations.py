@@ -286,7 +286,16 @@ def merge(options: Options, target: str, *, fork: bool = False) -> MergeReport:
         path, about = info.directory / EVENTS, info.directory / METADATA
         log, metadata = (merge_sides(read_optional(file) or b"") for file in (path, about))
         if log is None:
-            raise UsageError(f"conversation {str(info.id)!r} has no conflict", hint="it opens with all its turns")
+            raise UsageError(
+                f"conversation {str(info.id)!r} has no conflict",
+                hint=phrase(
+                    "it opens with all its turns, those that git merged too; `",
+                    ChangeConversation("fork", str(info.id)),
+                    " ",
+                    UseOption(Option.TURN, "A..B"),
+                    "` copies some of them into a conversation of its own",
+                ),
+            )
         kept = parse_log(log.ours if fork else log.both, path)
         files = {EVENTS: log.theirs, METADATA: (read_optional(about) or b"{}") if metadata is None else metadata.theirs}
         if metadata is not None:

@@ -1,6 +1,6 @@
-"""Export a conversation: as one JSON document, as Markdown, as a page, or as a bundle that imports again.
+"""Export a conversation: as one JSON document, as Markdown, as a page, as a bundle, or as files of the original JP.
 
-The document is what all but the bundle are made of; its texts are without secrets unless they are asked for.
+The document is what the first three are made of; its texts are without secrets unless they are asked for.
 """
 
 from __future__ import annotations
@@ -165,6 +165,59 @@ def export(options: Options, target: str, form: Format, *, with_secrets: bool = 
             return page(msgspec.to_builtins(found, builtin_types=(bytes,))).encode("utf-8", "replace")
         case _:
             assert_never(form)
+
+
+class OriginalFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """The files of a conversation as the original JP stores it, in the directory `name`; `omitted` is in words."""
+
+    name: str
+    files: dict[str, bytes]
+    omitted: str
+
+
+def export_original(options: Options, target: str) -> OriginalFiles:
+    """Return a conversation as files of the original JP, with its secrets.
+
+    Raises:
+        JpError: there is no such conversation, or it cannot be read.
+    """
+    from jp.config.sources import OriginalSettings
+    from jp.conversation.original_writer import write_stream
+    from jp.workspace.files import read_optional
+    from jp.workspace.layout import BASE_CONFIG, METADATA, ORIGINAL_EVENTS
+    from jp.workspace.listing import encode_for_original
+    from jp.workspace.store import read_base_config
+
+    read = read_conversation(options, target)
+    if read.info is None:
+        raise UsageError("there is no conversation to export", hint="name one")
+    directory = read.info.directory
+    stream = write_stream(read.entries, OriginalSettings(read_base_config(directory)), _reader(read))
+    base = read_optional(directory / BASE_CONFIG)
+    last = next((entry.at for entry in reversed(read.entries) if entry.at), "")
+    files = {ORIGINAL_EVENTS: stream.events, METADATA: encode_for_original(read.info.metadata, last)}
+    return OriginalFiles(
+        name=directory.name,
+        files=files if base is None else {**files, BASE_CONFIG: base},
+        omitted=", ".join(f"{name} ({count})" for name, count in stream.omitted.items()),
+    )
+
+
+def _reader(read: ReadConversation) -> Callable[[Block], str]:
+    """Return a function that reads the text of a block; of one without text, it names the block."""
+
+    def text_of(block: Block) -> str:
+        match block:
+            case TextBlock():
+                return read.loader.load(block).text or ""
+            case ResourceBlock(resource=resource):
+                return read.loader.load(resource).text or f"[{resource.mime_type or 'data'}: {resource.uri}]"
+            case ResourceLink():
+                return f"[{block.mime_type or 'link'}: {block.uri}]"
+            case _:
+                return f"[{block.mime_type}]"
+
+    return text_of
 
 
 def _bundle(read: ReadConversation) -> bytes:

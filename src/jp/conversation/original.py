@@ -381,21 +381,25 @@ def _with_our_turns(entries: list[AnyEntry], events: Mapping[str, _Event]) -> li
         return entries
     ours = {entry.id: turn for turn in turns_of(entries) for entry in turn.entries}
     spans: dict[int, list[Turn]] = {}
-    for identity, number in _their_turns(events).items():
+    numbers = turn_numbers([event.type for event in events.values()])
+    for identity, number in zip(events, numbers, strict=True):
         if identity in ours:
             spans.setdefault(number, []).append(ours[identity])
     return [_ranged(entry, spans) if isinstance(entry, Compaction) else entry for entry in entries]
 
 
-def _their_turns(events: Mapping[str, _Event]) -> dict[str, int]:
-    """Return the turns as the original counts them: a `turn_start` opens one if the one before it is not empty."""
-    found: dict[str, int] = {}
+def turn_numbers(types: Sequence[str]) -> list[int]:
+    """Return the number of the turn of each event, by the types of all, as the original counts them.
+
+    A `turn_start` opens a turn if the one before it is not empty.
+    """
+    found: list[int] = []
     number, holds = 0, False
-    for identity, event in events.items():
-        if event.type == "turn_start" and holds:
+    for kind in types:
+        if kind == "turn_start" and holds:
             number += 1
-        holds = holds or event.type not in _BESIDE_TURNS
-        found[identity] = number
+        holds = holds or kind not in _BESIDE_TURNS
+        found.append(number)
     return found
 
 

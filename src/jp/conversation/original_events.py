@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import binascii
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -32,7 +33,9 @@ _DEEPEST = 8
 """Signatures were encoded up to four times."""
 
 _RENDERED = "rendered_arguments"
+_UNPREFIXED = (_RENDERED, "cache_breakpoint")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_TEXT = "1970-01-01T00:00:00.000000Z"
 _MILLISECONDS_A_SECOND = 1000
 
 
@@ -71,6 +74,13 @@ def _milliseconds(moment: datetime) -> int:
     return (passed.days * 86_400 + passed.seconds) * _MILLISECONDS_A_SECOND + passed.microseconds // 1000
 
 
+def timestamp_of(at: str) -> str:
+    """Return a moment of an entry in the original's form: `YYYY-MM-DD HH:MM:SS.f` in UTC, at least one digit."""
+    found = moment_of(at)
+    seconds, _, fraction = (_EPOCH_TEXT if found is None else found.at).removesuffix("Z").partition(".")
+    return f"{seconds.replace('T', ' ')}.{fraction.rstrip('0') or '0'}"
+
+
 def decoded_text(stored: str) -> str:
     """Return the text that is stored as base64, in the standard or the URL-safe alphabet; other text as it is."""
     return stored if (found := _decoded(stored)) is None else found
@@ -92,6 +102,19 @@ def decoded_values(value: Any) -> Any:
             return {name: decoded_values(below) for name, below in cast("JsonObject", value).items()}
         case list():
             return [decoded_values(item) for item in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def encoded_values(value: Any) -> Any:
+    """Return `value` with every string in it as base64: the inverse of `decoded_values`."""
+    match value:
+        case str():
+            return base64.b64encode(value.encode()).decode()
+        case dict():
+            return {name: encoded_values(below) for name, below in cast("JsonObject", value).items()}
+        case list():
+            return [encoded_values(item) for item in cast("list[Any]", value)]
         case _:
             return value
 
@@ -119,6 +142,24 @@ _SHORT_NAMES = {
     "anthropic_redacted_thinking": "redacted",
     "google_thought_signature": "signature",
 }
+
+
+def encoded_metadata(metadata: JsonObject) -> JsonObject:
+    """Return metadata of an entry in the form of an event: the inverse of `decoded_metadata`."""
+    provider = metadata.get("provider")
+    if not isinstance(provider, str) or "model" not in metadata:
+        return {name: _encoded_value(name, value) for name, value in metadata.items()}
+    names = {short: name for name, short in _SHORT_NAMES.items() if name.startswith(f"{provider}_")}
+    names |= {name: name for name in (*_UNPREFIXED, *_SHORT_NAMES)}
+    return {
+        names.get(name, f"{provider}_{name}"): _encoded_value(name, value)
+        for name, value in metadata.items()
+        if name not in {"provider", "model"}
+    }
+
+
+def _encoded_value(name: str, value: Any) -> Any:
+    return encoded_values(encoded_values(value) if name == _RENDERED and isinstance(value, str) else value)
 
 
 def _metadata_value(name: str, stored: Any) -> Any:
@@ -309,7 +350,7 @@ def _inquiry_request(fields: _Fields, around: EventContext) -> InquiryRequest | 
     question = _question(asked)
     if question is None:
         return None
-    if asked != _as_asked(question):
+    if asked != as_asked(question):
         fields.put_back("question", asked)
     asker = around.asker
     if asker is None:
@@ -345,7 +386,7 @@ def _option_text(option: Any) -> str:
             return msgspec.json.encode(option).decode()
 
 
-def _as_asked(question: Question) -> JsonObject:
+def as_asked(question: Question) -> JsonObject:
     """Return the question in the form of the original."""
     answer: JsonObject = {"type": question.kind}
     if question.kind == "select":

@@ -136,6 +136,20 @@ def update_metadata(directory: Path, change: Callable[[Metadata], Metadata]) -> 
     return after
 
 
+def encode_for_original(metadata: Metadata, last: str) -> bytes:
+    """Return the `metadata.json` of the original JP; the conversation was last used at `last` if it does not say so."""
+    from jp.conversation.original_events import timestamp_of
+
+    moments = {name: getattr(metadata, name) for name in _MOMENTS} | {
+        "last_activated_at": metadata.last_activated_at or last
+    }
+    fields = {"title": metadata.title, "labels": metadata.labels or None} | {
+        name: timestamp_of(moment) if moment else None for name, moment in moments.items()
+    }
+    kept = {name: value for name, value in fields.items() if value is not None}
+    return msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n"
+
+
 def rewritten(data: bytes, after: Metadata) -> bytes:
     """Return the text of a file that held `data`, changed to `after`; fields that this version does not know stay."""
     fields = _fields_decoder.decode(data) if data else {}

@@ -22,7 +22,7 @@ from jp.conversation.entries import (
 from jp.conversation.ids import ConversationId
 from jp.conversation.resource import Carrier
 from jp.errors import StorageError, reason_of
-from jp.remedies import ChangeConversation, Show, phrase
+from jp.remedies import ChangeConversation, Option, Show, UseOption, phrase
 from jp.workspace.blobs import BlobStore, inlined
 from jp.workspace.files import SMALL, failure, open_to_read, read_file, read_optional
 from jp.workspace.layout import BASE_CONFIG, EVENTS, ORIGINAL_EVENTS, conversation_id_of
@@ -116,7 +116,9 @@ def _damaged(line: bytes, error: MalformedEntryError, number: int, path: Path) -
         hint = phrase(
             "Git left a conflict between two branches that continued this conversation: `",
             ChangeConversation("merge", conversation_id_of(path.parent.name) or ""),
-            "` keeps the turns of both.",
+            "` keeps the turns of both; with `",
+            UseOption(Option.FORK),
+            "` it makes the other side a conversation of its own.",
         )
     return LogDamagedError(f"{str(path)!r}, line {number}: {error.message}", hint=hint)
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from jp.conversation.entries import (
     FORMAT,
@@ -30,7 +30,7 @@ from jp.conversation.entries import (
 )
 from jp.conversation.ids import ENTROPY_BYTES, entry_id, slug
 from jp.conversation.original_events import moment_of
-from jp.conversation.resource import Resource, TextBlock, file_uri
+from jp.conversation.resource import Resource, ResourceBlock, TextBlock, file_uri
 from jp.errors import UsageError
 from jp.workspace.blobs import BlobStore, DiskBlobs, stored
 from jp.workspace.files import create_file, make_directories, read_file, storage_errors
@@ -83,6 +83,7 @@ class _Conversation:
         self._calls: dict[str, str] = {}
         self._is_open = False
         self._usage = Usage()
+        self._schema: Fields | None = None
 
     @property
     def has_turns(self) -> bool:
@@ -94,19 +95,24 @@ class _Conversation:
         if found is not None:
             self._milliseconds, self._at = found.milliseconds, found.at
 
-    def ask(self, text: str, resources: tuple[Resource, ...] = ()) -> None:
+    def ask(self, text: str, resources: tuple[Resource, ...] = (), schema: Fields | None = None) -> None:
         """Begin a turn."""
         self._end("stop")
+        self._schema = schema
         self._entries.append(TurnStart(**self._stamp()))
-        self._entries.append(ChatRequest(**self._stamp(), content=text, resources=resources))
+        self._entries.append(ChatRequest(**self._stamp(), content=text, resources=resources, schema=schema))
 
     def answer(self, *, message: str = "", reasoning: str = "") -> None:
         """Add what the model wrote."""
-        for entry_reasoning, entry_message in ((reasoning, None), (None, message)):
-            if (entry_reasoning or entry_message) and self.has_turns:
-                entry = ChatResponse(**self._stamp(), reasoning=entry_reasoning, message=entry_message)
-                self._entries.append(entry)
-                self._is_open = True
+        if not self.has_turns:
+            return
+        if reasoning:
+            self._entries.append(ChatResponse(**self._stamp(), reasoning=reasoning))
+        if message:
+            value = None if self._schema is None else _object(message)
+            said: Fields = {"data": value} if isinstance(value, dict) else {"message": message}
+            self._entries.append(ChatResponse(**self._stamp(), **said))
+        self._is_open = self._is_open or bool(reasoning or message)
 
     def call(self, call_id: str, name: str, arguments: object) -> None:
         """Add a call of a tool."""
@@ -118,13 +124,13 @@ class _Conversation:
         self._entries.append(entry)
         self._is_open = True
 
-    def respond(self, call_id: str, text: str, *, is_error: bool = False) -> None:
+    def respond(self, call_id: str, text: str, resources: Sequence[Resource] = (), *, is_error: bool = False) -> None:
         """Add the result of a call; one without its call is left where it was."""
         request = self._calls.pop(call_id, None)
         if request is None:
             return
         self._end("tools")
-        content = (TextBlock(text=text),)
+        content = (TextBlock(text=text), *(ResourceBlock(resource=resource) for resource in resources))
         self._entries.append(ToolCallResponse(**self._stamp(), request=request, content=content, is_error=is_error))
 
     def use(self, usage: Usage) -> None:
@@ -310,7 +316,11 @@ def _of_llm(path: Path, blobs: BlobStore) -> list[_Conversation]:
 
 
 class _Llm:
-    """Reads the tables of llm; those that a version did not have are empty."""
+    """Reads the tables of llm; those that a version did not have are empty.
+
+    Until 0.31 a row of `responses` is a prompt and its response. Since 0.32 a row of `turns` names the last message of
+    a chain in `messages`, which repeats what was said before.
+    """
 
     def __init__(self, connection: sqlite3.Connection, blobs: BlobStore) -> None:
         connection.row_factory = sqlite3.Row
@@ -318,14 +328,27 @@ class _Llm:
         self._blobs = blobs
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         self._tables = {name for (name,) in tables}
+        self._chains: dict[str, list[_Message]] = {}
 
     def conversations(self) -> list[_Conversation]:
         """Return all conversations; a response without one is a conversation of its own."""
-        names = {row["id"]: row["name"] for row in self.rows("conversations")}
+        names = {row["id"]: row["name"] for table in ("conversations", "threads") for row in self.rows(table)}
+        turns = [{**row, "conversation_id": row["thread_id"], "is_turn": True} for row in self.rows("turns")]
+        logged = {row["id"] for row in turns}
+        whole = {row["conversation_id"] for row in turns if self._repeats(row)}
+        responses = [
+            row for row in self.rows("responses") if row["id"] not in logged and row.get("conversation_id") not in whole
+        ]
         found: dict[str, _Conversation] = {}
-        for row in sorted(self.rows("responses"), key=lambda row: str(row.get("datetime_utc"))):
+        for row in sorted((*responses, *turns), key=_age):
             identity = str(row.get("conversation_id") or row["id"])
-            self.add(found.setdefault(identity, _Conversation(f"llm {identity}", names.get(identity))), row)
+            conversation = found.setdefault(identity, _Conversation(f"llm {identity}", names.get(identity)))
+            conversation.at(row.get("datetime_utc"))
+            if "is_turn" in row:
+                self._add_turn(conversation, identity, row)
+            else:
+                self._add_response(conversation, row)
+            conversation.use(Usage(input=_count(row.get("input_tokens")), output=_count(row.get("output_tokens"))))
         return list(found.values())
 
     def rows(self, table: str, where: str = "", *values: object) -> list[Fields]:
@@ -335,37 +358,136 @@ class _Llm:
         query = f"SELECT * FROM {table} {where}"  # noqa: S608 - a name of this module
         return [dict(row) for row in self._connection.execute(query, values)]
 
-    def add(self, found: _Conversation, response: Fields) -> None:
+    def _add_response(self, found: _Conversation, response: Fields) -> None:
         """Add one response with its prompt, its attachments, and the results that were sent with it."""
         identity = response["id"]
-        found.at(response.get("datetime_utc"))
         results = self.rows("tool_results", "WHERE response_id = ? ORDER BY id", identity)
         for row in results:
+            attached = self._linked("tool_results_attachments", "tool_result_id", row["id"])
             failed = row.get("exception")
-            found.respond(
-                str(row.get("tool_call_id")), str(failed or row.get("output") or ""), is_error=failed is not None
-            )
+            text = str(failed or row.get("output") or "")
+            found.respond(_call_id(row), text, attached, is_error=failed is not None)
         fragments = [
             str(fragment["content"])
             for row in self.rows("prompt_fragments", 'WHERE response_id = ? ORDER BY "order"', identity)
             for fragment in self.rows("fragments", "WHERE id = ?", row["fragment_id"])
         ]
         text = "\n\n".join([*fragments, *([response["prompt"]] if response.get("prompt") else [])])
-        resources = tuple(self._attachments(identity))
+        resources = self._linked("prompt_attachments", "response_id", identity)
         if text or resources or not results:
-            found.ask(text, resources)
+            found.ask(text, resources, self._schema(response))
+        found.answer(reasoning=str(response.get("reasoning") or ""))
         found.answer(message=str(response.get("response") or ""))
         for row in self.rows("tool_calls", "WHERE response_id = ? ORDER BY id", identity):
-            found.call(str(row.get("tool_call_id")), str(row["name"]), row.get("arguments"))
-        found.use(Usage(input=_count(response.get("input_tokens")), output=_count(response.get("output_tokens"))))
+            found.call(_call_id(row), str(row["name"]), row.get("arguments"))
 
-    def _attachments(self, identity: object) -> Iterator[Resource]:
-        for link in self.rows("prompt_attachments", 'WHERE response_id = ? ORDER BY "order"', identity):
-            for row in self.rows("attachments", "WHERE id = ?", link["attachment_id"]):
-                path, url, content = row.get("path"), row.get("url"), row.get("content")
-                uri = file_uri(path) if path else url or f"attachment:{row['id']}"
-                if isinstance(content, bytes):
-                    resource = Resource(uri=uri, mime_type=row.get("type"), blob=content)
-                else:
-                    resource = Resource(uri=uri, mime_type=row.get("type"), text="(llm stored no copy of it)")
-                yield stored(resource, self._blobs)
+    def _add_turn(self, found: _Conversation, identity: str, turn: Fields) -> None:
+        """Add the messages that the conversation does not have yet."""
+        chain = self._chain(turn.get("tip_message_hash"))
+        known = self._chains.get(identity, [])
+        same = 0
+        while same < min(len(known), len(chain)) and known[same] == chain[same]:
+            same += 1
+        self._chains[identity] = chain
+        asked = [message for message in chain if message.role == "user"]
+        for message in chain[same:]:
+            if message.role == "user":
+                self._ask(found, message, self._schema(turn) if message is asked[-1] else None)
+            for part in message.parts:
+                self._add_part(found, message.role, part)
+
+    def _ask(self, found: _Conversation, message: _Message, schema: Fields | None) -> None:
+        text = "\n\n".join(str(part.get("text", "")) for part in message.parts if part["type"] == "text")
+        named = [_dict(part.get("attachment")) for part in message.parts if part["type"] == "attachment"]
+        found.ask(text, self._attachments(named), schema)
+
+    def _add_part(self, found: _Conversation, role: str, part: Fields) -> None:
+        match part["type"]:
+            case "text" if role == "assistant":
+                found.answer(message=str(part.get("text", "")))
+            case "reasoning":
+                found.answer(reasoning=str(part.get("text", "")))
+            case "tool_call":
+                found.call(_call_id(part), str(part.get("name")), part.get("arguments"))
+            case "tool_result":
+                failed = part.get("exception")
+                attached = self._attachments(_fields(part.get("attachments")))
+                text = str(failed or part.get("output") or "")
+                found.respond(_call_id(part), text, attached, is_error=failed is not None)
+            case _:
+                pass
+
+    def _repeats(self, turn: Fields) -> bool:
+        """Return whether the messages that were sent have an answer in them: all that was said before."""
+        return any(message.role == "assistant" for message in self._chain(turn.get("parent_message_hash")))
+
+    def _chain(self, tip: object) -> list[_Message]:
+        """Return the messages from the first to `tip`, without those of the system."""
+        found: list[_Message] = []
+        seen: set[object] = set()
+        while tip is not None and tip not in seen:
+            seen.add(tip)
+            row = next(iter(self.rows("messages", "WHERE hash = ?", tip)), None)
+            if row is None:
+                break
+            if row["role"] != "system":
+                found.append(_Message(row["role"], self._parts(tip)))
+            tip = row["parent_hash"]
+        return found[::-1]
+
+    def _parts(self, message: object) -> list[Fields]:
+        return [
+            {**self._payload(row), "type": row["type"]}
+            for row in self.rows("parts", "WHERE message_hash = ? ORDER BY position", message)
+        ]
+
+    def _payload(self, row: Fields) -> Fields:
+        """Return the fields of a part, with the text of the fragments that it is built from."""
+        fields = _dict(_object(row["payload"])) if row.get("payload") else {}
+        if row.get("text") is not None:
+            fields["text"] = row["text"]
+        elif "text_ref" in fields:
+            fields["text"] = "".join(map(self._piece, _fields(fields.pop("text_ref"))))
+        return fields
+
+    def _piece(self, piece: Fields) -> str:
+        if "literal" in piece:
+            return str(piece["literal"])
+        return "".join(str(row["content"]) for row in self.rows("fragments", "WHERE id = ?", piece.get("fragment")))
+
+    def _schema(self, row: Fields) -> Fields | None:
+        found = self.rows("schemas", "WHERE id = ?", row.get("schema_id"))
+        return (_dict(_object(str(found[0]["content"]))) or None) if found else None
+
+    def _linked(self, table: str, column: str, identity: object) -> tuple[Resource, ...]:
+        links = self.rows(table, f'WHERE {column} = ? ORDER BY "order"', identity)
+        return self._attachments([{"id": link["attachment_id"]} for link in links])
+
+    def _attachments(self, named: Sequence[Fields]) -> tuple[Resource, ...]:
+        """Return the attachments with these ids; llm keeps no copy of a file or of a page."""
+        rows = [row for one in named for row in self.rows("attachments", "WHERE id = ?", one.get("id"))]
+        return tuple(stored(_resource(row), self._blobs) for row in rows)
+
+
+def _resource(row: Fields) -> Resource:
+    path, url, content = row.get("path"), row.get("url"), row.get("content")
+    uri = file_uri(path) if path else url or f"attachment:{row['id']}"
+    if isinstance(content, bytes):
+        return Resource(uri=uri, mime_type=row.get("type"), blob=content)
+    return Resource(uri=uri, mime_type=row.get("type"), text="(llm stored no copy of it)")
+
+
+def _age(row: Fields) -> tuple[str, str]:
+    return str(row.get("datetime_utc")), str(row["id"])
+
+
+def _call_id(fields: Fields) -> str:
+    """Return the provider's id of a call; some have none, and their calls are known by the tool."""
+    return str(fields.get("tool_call_id") or fields.get("name"))
+
+
+class _Message(NamedTuple):
+    """A message of llm."""
+
+    role: str
+    parts: list[Fields]

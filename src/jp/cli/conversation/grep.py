@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jp.app.grep import FoundLine, GrepMatch, Kind
 
 _FORMS: tuple[Format, ...] = ("md", "json", "html", "bundle")
+_ORIGINAL = "jp-original"
 
 
 def grep(
@@ -126,24 +127,27 @@ def export(
     options: GlobalOptions,
     *,
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
-    form: Annotated[str, typer.Option("--to", metavar="FORM", help="md, json, html or bundle.")] = "md",
+    form: Annotated[str, typer.Option("--to", metavar="FORM", help="md, json, html, bundle or jp-original.")] = "md",
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="A new file to write (default: stdout).")
+        str | None, typer.Option("-o", "--output", metavar="PATH", help="A new file to write (default: stdout).")
     ] = None,
     with_secrets: Annotated[
-        bool, typer.Option("--with-secrets", help="Keep keys and passwords; a bundle always does.")
+        bool, typer.Option("--with-secrets", help="Keep secrets; bundle and jp-original always do.")
     ] = False,
 ) -> None:
-    """Write a conversation in a form to read or to keep: md, json, html or bundle.
+    """Write a conversation in a form to read or to keep: md, json, html, bundle or jp-original.
 
     html is one page that needs no network: reasoning and tool calls fold, attachments are in it, a chart shows what
     filled the context. json is a versioned document. A bundle is a ZIP file with the log and its attachments, which
-    `jp conversation import` reads. Keys and passwords are redacted, except in a bundle; look before you share.
+    `jp conversation import` reads. jp-original is a directory that the original JP reads, created in the one that
+    --output names, such as `.jp/conversations` of its workspace; a note says what it cannot hold. Keys and passwords
+    are redacted, except in a bundle and in jp-original; look before you share.
 
     Examples:
         jp conversation export last --to html -o talk.html
         jp conversation export --to json | jq '.turns[].parts[].type'
         jp conversation export --to bundle -o talk.zip
+        jp conversation export --to jp-original -o ../other/.jp/conversations
     """
     import os
 
@@ -151,8 +155,11 @@ def export(
     from jp.cli.output import print_result
     from jp.cli.terminal.streams import write_stdout_bytes
 
+    if form == _ORIGINAL:
+        _export_original(options, target, output)
+        return
     if form not in _FORMS:
-        raise UsageError(f"--to cannot be {form!r}", hint=f"use {', '.join(_FORMS)}")
+        raise UsageError(f"--to cannot be {form!r}", hint=f"use {', '.join((*_FORMS, _ORIGINAL))}")
     if form == "bundle" and output is None and os.isatty(1):
         raise UsageError("a bundle is no text for a terminal", hint="add --output FILE")
     data = export_conversation(options, target, form, with_secrets=with_secrets)
@@ -162,6 +169,29 @@ def export(
     path = _created(output, data)
     value = {"path": str(path), "form": form, "bytes": len(data)}
     print_result(options, text=f"wrote {str(path)!r} ({len(data):,} bytes)", value=value)
+
+
+def _export_original(options: GlobalOptions, target: str, output: str | None) -> None:
+    from pathlib import Path
+
+    from jp.app.export import export_original
+    from jp.cli.output import print_result
+    from jp.workspace.files import create_file, make_directories, storage_errors
+
+    if output is None:
+        raise UsageError("jp-original is a directory", hint="add --output DIRECTORY, in which it is created")
+    found = export_original(options, target)
+    path = Path(output).expanduser() / found.name
+    if path.exists():
+        raise UsageError(f"{str(path)!r} exists", hint="name another directory, or delete it")
+    with storage_errors("write", path):
+        make_directories(path, private=True)
+        for name, data in found.files.items():
+            create_file(path / name, data)
+    if found.omitted:
+        options.notice(f"not written, because the original JP has no place for it: {found.omitted}")
+    value = {"path": str(path), "form": _ORIGINAL, "bytes": sum(map(len, found.files.values()))}
+    print_result(options, text=f"wrote {str(path)!r}", value=value)
 
 
 def _created(name: str, data: bytes) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from failures import check_failure
 from forked import Result, run_jp
 from jp.attachment.base import AttachmentError, Declaration, ResolveContext
 from jp.attachment.clipboard import ClipboardHandler
-from jp.conversation.entries import ChatRequest
+from jp.conversation.entries import ChatRequest, ToolCallResponse
 from stage import make_workspace, only_log
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(40))
@@ -90,6 +91,30 @@ def test_what_was_read_names_nothing_that_can_be_read_again(root: Path, tools: P
     request = next(entry for entry in only_log(root) if isinstance(entry, ChatRequest))
     uri = request.resources[0].uri
     check_failure(jp(root, "attachment", "print", uri, tools=tools), 10, f"{uri!r} is not a clipboard", "hint:")
+
+
+def test_the_model_cannot_have_the_clipboard_read_again(tmp_path: Path, tools: Path) -> None:
+    uri = f"clipboard:{hashlib.sha256(b'first').hexdigest()[:12]}"
+    scenario = f"""
+[[reply]]
+times = 1
+calls = [{{ name = "refresh_resource", arguments = {{ uri = "{uri}" }} }}]
+[[reply]]
+text = "done"
+"""
+    root = make_workspace(tmp_path / "work", scenario)
+    install(tools, "xclip", {"UTF8_STRING": b"first"}, lists="TARGETS")
+    assert jp(root, "query", "--attach", "clipboard:", "one", tools=tools).code == 0
+    result = next(entry for entry in only_log(root) if isinstance(entry, ToolCallResponse))
+    assert result.is_error
+    assert "was read once" in str(result.content)
+
+
+def test_after_an_undo_the_clipboard_is_read_as_its_user_asked(root: Path, tools: Path) -> None:
+    install(tools, "xclip", {"UTF8_STRING": b"first"}, lists="TARGETS")
+    jp(root, "query", "--attach", "clipboard:", "one", tools=tools)
+    assert jp(root, "conversation", "undo", "last", tools=tools).code == 0
+    assert jp(root, "query", "--id", "last", "two", tools=tools).code == 0
 
 
 def test_a_declared_clipboard_is_read_by_the_next_query_only(root: Path, tools: Path) -> None:

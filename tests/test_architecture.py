@@ -58,6 +58,7 @@ SMALL_MODULES = {
     "provider.corrections": "not on the path of a query, as parameters.py is",
     "__main__": "the entry point",
     "attachment.mcp": "a scheme",
+    "cli.completion.command": "imports Typer, which takes too long for the candidates beside it",
     "provider.cerebras.request": "a vendor's request",
     "provider.cerebras.vendor": "a vendor",
     "provider.chat.vendor": "a vendor",

@@ -73,6 +73,11 @@ def _answer(words: list[str]) -> int:
         return 0
     if sys.getfilesystemencoding() != "utf-8":
         _become_utf_8()
+    if (shell := os.environ.get("_JP_COMPLETE")) is not None:
+        from jp.cli.completion.candidates import answer
+
+        answer(shell, words)
+        return 0
     from jp.cli.app import run
     from jp.cli.terminal.exit import end_on_signals
 

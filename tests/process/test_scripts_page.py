@@ -7,13 +7,14 @@ import re
 import subprocess
 from pathlib import Path
 
-from forked import search_path
+from forked import run_jp, search_path
+from jp.cli.hook import HookSettings, script_of
 from running import TIMEOUT_SECS, home_beside, isolated_environment
 from stage import make_workspace
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/scripts.md").read_text(encoding="utf-8")
-HOOK = (ROOT / "workspace-example/hooks/prepare-commit-msg").read_text(encoding="utf-8")
+HOOK = script_of(HookSettings(name="prepare-commit-msg")).decode()
 NIGHTLY = (ROOT / "workspace-example/scripts/compact-nightly.sh").read_text(encoding="utf-8")
 SCENARIO = """
 [[reply]]
@@ -28,6 +29,8 @@ text = "The linker."
 def test_the_scripts_on_the_page_work_as_they_stand(tmp_path: Path) -> None:
     root = make_workspace(tmp_path / "work", SCENARIO)
     (root / "build.log").write_text("undefined symbol\n", encoding="utf-8")
+    subprocess.run(["git", "init", "-q", "--template=", "."], cwd=root, check=True, timeout=TIMEOUT_SECS)
+    run_jp("prompt", "add", "review", "Review this.", cwd=root)
     scripts = [
         script for script in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL) if "jp " in script
     ]
@@ -49,12 +52,15 @@ def test_the_scripts_on_the_page_work_as_they_stand(tmp_path: Path) -> None:
     assert [(done.returncode, done.stdout, done.stderr) for done in said] == [
         (0, "The linker.\n", ""),
         (0, '{"broken":true}\nthere is nothing to leave out\n', ""),
+        (0, said[2].stdout, ""),
         (0, "The linker.\n", ""),
         (0, "kind=haiku\n", ""),
     ]
     assert (root / "haiku.txt").read_text(encoding="utf-8") == "The linker.\n"
     labels = [json.loads(path.read_text(encoding="utf-8")).get("labels", {}) for path in root.rglob("metadata.json")]
     assert sorted(labels, key=str) == [{"kind": "haiku"}, {"topic": "builds"}, {}, {}]
+    assert "jp hook install pre-push --prompt review" in said[2].stdout
+    assert sorted(path.name for path in (root / ".git/hooks").iterdir()) == ["commit-msg", "prepare-commit-msg"]
 
 
 def test_the_page_says_the_numbers_of_the_examples() -> None:

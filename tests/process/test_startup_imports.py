@@ -127,6 +127,9 @@ NOT_BEFORE_THE_REQUEST = {
 }
 """What a query that attaches nothing, whose answer goes into a pipe, does without until its request is on its way."""
 
+MODULES_OF_A_COMPLETION = 150
+"""With 132 modules, a completion takes 2.8 times the processor time of `jp --version`; it may take four times that."""
+
 
 def imported(*arguments: str) -> set[str]:
     """The modules that a run imports, by their full names."""
@@ -225,6 +228,36 @@ def test_help_is_printed_without_typer(arguments: list[str]) -> None:
     assert "jp.cli.command_line.help" in modules
     assert modules & {"typer", "msgspec", "typing", "inspect"} == set()
     assert heavy(modules) == set()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["conv"],
+        ["query", "--he"],
+        ["query", "--id", "jp-c"],
+        ["query", "--label", ""],
+        ["query", "--model", ""],
+        ["query", "--tool="],
+        ["query", "--cfg", ""],
+        ["query", "--prompt", ""],
+        ["query", "--attach", "f"],
+        ["attachment", "rm", ""],
+        ["conversation", "compact", "--profile", ""],
+    ],
+)
+def test_a_completion_imports_little(words: list[str], tmp_path: Path) -> None:
+    make_workspace(tmp_path)
+    directory = tmp_path / ".jp/conversations/17800000001-x"
+    directory.mkdir(parents=True)
+    (directory / "metadata.json").write_text('{"title": "The lexer"}', encoding="utf-8")
+
+    traced = run_jp(*words, cwd=tmp_path, env={"_JP_COMPLETE": "zsh"}, program=(*TRACED, ENTRY))
+    modules = named_in(traced.stderr)
+
+    assert len(modules) <= MODULES_OF_A_COMPLETION
+    assert set(modules) & {"typer", "jp.app", "jp.config", "jp.provider", "subprocess"} == set()
+    assert heavy(name for name in modules if name.partition(".")[0] != "tomllib") == set()
 
 
 @pytest.mark.parametrize(

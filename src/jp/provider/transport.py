@@ -57,11 +57,19 @@ class _SharedConnections:
 _shared: ContextVar[_SharedConnections | None] = ContextVar("_shared", default=None)
 
 
+_log: ContextVar[Callable[[str], None] | None] = ContextVar("log", default=None)
+
+
 @contextmanager
-def sharing_connections() -> Generator[None]:
-    """Let requests share connections, in this task and those that it starts, until the block is left."""
+def sharing_connections(log: Callable[[str], None] | None = None) -> Generator[None]:
+    """Let requests share connections, in this task and those that it starts, until the block is left.
+
+    `log` is told about each request: where it goes, what comes of it, and when. Nothing of a URL behind its path is
+    said, for that may be a key.
+    """
     shared = _SharedConnections()
     before = _shared.set(shared)
+    _log.set(log)
     try:
         yield
     finally:
@@ -392,6 +400,7 @@ async def _exchange(method: _Method, request: HttpRequest, limits: Limits) -> As
     host = request.url if address is None else address.authority
     begun = in_order = False
     first_byte = CancelScope()
+    told = _RequestLog(method, request)
 
     def uploaded() -> None:
         first_byte.deadline = _after(limits.first_byte_timeout)
@@ -405,15 +414,41 @@ async def _exchange(method: _Method, request: HttpRequest, limits: Limits) -> As
     try:
         head = await sent()
         begun = True
+        told.tell(f"responds {head.status}")
         yield HttpResponse(head, limits, host=host, deadline=first_byte.deadline)
         in_order = True
+        told.tell("has ended")
     except Exception as error:
-        told = exchange.error(error, begun=begun)
-        if told is None:
+        found = exchange.error(error, begun=begun)
+        told.tell(f"failed: {error if found is None else found.message}")
+        if found is None:
             raise
-        raise told from error
+        raise found from error
     finally:
         await exchange.end(in_order=in_order)
+
+
+class _RequestLog:
+    """Tells about one request, if that is wanted."""
+
+    def __init__(self, method: _Method, request: HttpRequest) -> None:
+        self._tell = _log.get()
+        self._start = current_time()
+        self._name = f"{method} {_named(request.url)}"
+        if self._tell is not None:
+            self._tell(f"{self._name}: {len(request.body):,} bytes")
+
+    def tell(self, text: str) -> None:
+        """Say how long after its beginning that is."""
+        if self._tell is not None:
+            self._tell(f"{self._name}: {text} after {current_time() - self._start:.2f} s")
+
+
+def _named(url: str) -> str:
+    """Return a URL without anything that may be a secret: a user, a password, a query."""
+    scheme, _, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{re.split('[?#]', path)[0]}"
 
 
 _REACH = phrase("check the network and the URL: `", Show("setting origins"), "` shows the source of `base_url`")

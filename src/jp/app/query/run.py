@@ -125,7 +125,7 @@ async def prepare(
         if not arguments.dry_run:
             from jp.provider.transport import sharing_connections
 
-            stack.enter_context(sharing_connections())
+            stack.enter_context(sharing_connections(options.log))
         yield await _prepared(options, arguments, NoScreen() if screen is None else screen, stack)
 
 

@@ -229,5 +229,15 @@ ROOT = Group(
                 Command("gc", "jp.cli.workspace:gc", "Delete files that no conversation needs"),
             ),
         ),
+        Group(
+            "hook",
+            "Manage git hooks that ask a model",
+            (
+                Command("install", "jp.cli.hook:install", "Install a git hook in this repository"),
+                Command("ls", "jp.cli.hook:ls", "List the git hooks of this repository"),
+                Command("rm", "jp.cli.hook:remove", "Remove a git hook, and restore the one before it"),
+            ),
+        ),
+        Command("completion", "jp.cli.completion.command:completion", "Print the completion script of a shell"),
     ),
 )

@@ -228,6 +228,11 @@ def _imported(path: Path) -> Iterator[str]:
 
 NAMES_ELSEWHERE = {
     "__main__.py": {"--version": "the option that is answered before anything is imported"},
+    "attachment/clipboard.py": {
+        "--list-types": "an option of wl-paste",
+        "--no-newline": "an option of wl-paste",
+        "--type": "an option of wl-paste",
+    },
     "attachment/command.py": {"--cached": "an option of git"},
     "attachment/github.py": {"diff --git": "a line of a diff"},
     "attachment/github_repository.py": {"--get-regexp": "an option of git", "--hostname": "an option of gh"},

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.options import AnyWorkspace, Options
+from jp.app.options import AnyWorkspace, Options, open_session, open_workspace
 from jp.app.query.attachments import AttachmentSchemes
-from jp.app.settings import remedy_for
+from jp.app.settings import read_sources, remedy_for
 from jp.attachment.base import AttachmentError, Declaration, history_of, scheme_of
 from jp.attachment.comparison import AttachmentStatus, State, StatusReader
 from jp.attachment.files import similarity
@@ -27,6 +27,7 @@ from jp.suggestions import MIN_SIMILARITY
 
 if TYPE_CHECKING:
     from jp.workspace.listing import ConversationInfo
+    from jp.workspace.session import Session
 
 
 _SHOWN = 5
@@ -104,6 +105,25 @@ def declared_in(
         trusting=remedy_for(resolved.ignored, info),
         max_bytes=config.max_attachment_bytes,
     )
+
+
+class SessionAttachments(msgspec.Struct, frozen=True, kw_only=True):
+    """Attachments for the next conversation of a session: `texts` is what was declared for it."""
+
+    session: Session
+    workspace: AnyWorkspace
+    resolved: Resolved
+    texts: tuple[str, ...]
+
+
+def session_attachments(options: Options, target: str) -> SessionAttachments | None:
+    """Return what is declared for the next conversation; None where `target` is one, or nothing tells the session."""
+    workspace = open_workspace(options)
+    session = open_session(workspace)
+    if target != "." or not session.is_known or session.active() is not None:
+        return None
+    resolved = read_sources(options, workspace).resolve()
+    return SessionAttachments(session=session, workspace=workspace, resolved=resolved, texts=session.attachments())
 
 
 async def standings(

@@ -227,7 +227,7 @@ State = Literal["pending", "sent", "changed", "missing", "excluded"]
 """Read at the next turn; same as the copy; different from it; source not found; matched by an exclude."""
 
 _ALWAYS_COMPARED = frozenset({"file", "jp"})
-_NEVER_COMPARED = frozenset({"cmd"})
+_NEVER_COMPARED = frozenset({"cmd", "clipboard"})
 
 
 class AttachmentStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -249,7 +249,7 @@ class AttachmentStatus(msgspec.Struct, frozen=True, kw_only=True):
 class StatusReader(msgspec.Struct, frozen=True, kw_only=True):
     """Reads the status of declarations. `excludes` apply to those that are not delivered yet.
 
-    With `reaches_out`, sources on other machines are compared as well. Commands are never run for a comparison.
+    With `reaches_out`, sources on other machines are compared as well. No command is run and the clipboard is not read.
     """
 
     registry: AttachmentRegistry

@@ -35,6 +35,7 @@ BUILT_IN: Mapping[str, str] = {
     "http": "jp.attachment.web:HttpHandler",
     "https": "jp.attachment.web:HttpHandler",
     "cmd": "jp.attachment.command:CommandHandler",
+    "clipboard": "jp.attachment.clipboard:ClipboardHandler",
 }
 """The handler of each built-in scheme as an entry point. It is imported on first use."""
 

@@ -13,7 +13,7 @@ from jp.errors import ExitCode
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from jp.app.attachments import ListedAttachment
+    from jp.app.attachments import ListedAttachment, SessionAttachments
     from jp.app.conversations import OpenConversation
     from jp.app.query.attachments import AttachmentSchemes
     from jp.conversation.resource import Resource
@@ -32,8 +32,8 @@ def add(
     uris: Annotated[
         list[str],
         typer.Argument(
-            help="Files, directories, globs, web addresses, cmd:COMMAND, gh:…, mcp+SERVER+URI, ids of conversations; "
-            "!URI excludes.",
+            help="Files, directories, globs, web addresses, cmd:COMMAND, clipboard:, gh:…, mcp+SERVER+URI, ids of "
+            "conversations; !URI excludes.",
             metavar="URI",
         ),
     ],
@@ -41,18 +41,21 @@ def add(
 ) -> ExitCode | None:
     """Attach sources to a conversation, to be read by its next query.
 
-    A missing source may still be created before that; a note names it.
+    Without an active conversation, the next one that this terminal starts gets them. A missing source may still be
+    created before that; a note names it.
 
     Examples:
         jp attachment add src/main.py 'docs/**/*.md'
         jp attachment add '!*.lock'
         jp attachment add gh:pull/12 'jp-c17800836875?u,a:..'
     """
-    from jp.app.attachments import declared_in, expectations
+    from jp.app.attachments import declared_in, expectations, session_attachments
     from jp.app.conversations import open_conversation
     from jp.app.query.attachments import AttachmentSchemes
 
     require_persistence(options, "jp attachment")
+    if (coming := session_attachments(options, target)) is not None:
+        return _add_to_next(options, coming, uris)
     with open_conversation(options, target) as held:
         given = AttachmentSchemes(held.workspace, options).typed(uris)
         declared = held.resolved.config.conversation.attachments
@@ -63,7 +66,25 @@ def add(
     sentences, code = _interruptible(schemes, expectations, given, whole, schemes, held.log.entries)
     for sentence in sentences or ():
         options.notice(sentence)
-    _print_declared(options, held, attachments)
+    _print_declared(options, str(held.info.id), attachments)
+    return code
+
+
+def _add_to_next(options: GlobalOptions, coming: SessionAttachments, uris: Sequence[str]) -> ExitCode | None:
+    from jp.app.attachments import declared_in, expectations
+    from jp.app.query.attachments import AttachmentSchemes
+
+    schemes = AttachmentSchemes(coming.workspace, options)
+    given = schemes.typed(uris)
+    texts = tuple(dict.fromkeys((*coming.texts, *(declaration.text for declaration in given))))
+    coming.session.declare(texts)
+    whole = declared_in(coming.resolved, options, coming.workspace, None, texts=texts)
+    schemes.allow(texts)
+    sentences, code = _interruptible(schemes, expectations, given, whole, schemes, ())
+    for sentence in sentences or ():
+        options.notice(sentence)
+    options.notice("no conversation is active: the next one that this terminal starts gets this")
+    _print_declared(options, None, texts)
     return code
 
 
@@ -81,20 +102,27 @@ def remove(
         jp attachment rm src/main.py
         jp attachment rm main '!*.lock'
     """
-    from jp.app.attachments import find_declared
+    from jp.app.attachments import find_declared, session_attachments
     from jp.app.conversations import open_conversation
     from jp.app.query.attachments import AttachmentSchemes
 
     require_persistence(options, "jp attachment")
-    with open_conversation(options, target) as held:
-        declared = held.resolved.config.conversation.attachments
-        gone = find_declared(uris, declared, AttachmentSchemes(held.workspace, options, held.info))
-        attachments = tuple(text for text in declared if text not in gone)
-        _write(options, held, attachments)
+    name = None
+    if (coming := session_attachments(options, target)) is not None:
+        gone = find_declared(uris, coming.texts, AttachmentSchemes(coming.workspace, options))
+        attachments = tuple(text for text in coming.texts if text not in gone)
+        coming.session.declare(attachments)
+    else:
+        with open_conversation(options, target) as held:
+            declared = held.resolved.config.conversation.attachments
+            gone = find_declared(uris, declared, AttachmentSchemes(held.workspace, options, held.info))
+            attachments = tuple(text for text in declared if text not in gone)
+            _write(options, held, attachments)
+            name = str(held.info.id)
     for text, is_part in gone.items():
         if is_part:
             options.notice(f"no longer attached: {text!r}")
-    _print_declared(options, held, attachments)
+    _print_declared(options, name, attachments)
 
 
 def ls(
@@ -116,14 +144,19 @@ def ls(
     """
     from functools import partial
 
-    from jp.app.attachments import declared_in, listed, standings
+    from jp.app.attachments import declared_in, listed, session_attachments, standings
     from jp.app.conversations import read_conversation
     from jp.app.query.attachments import AttachmentSchemes
     from jp.cli.output import print_result
 
     read = read_conversation(options, target, optional=True)
-    declared = declared_in(read.resolved, options, read.workspace, read.info)
+    coming = session_attachments(options, target)
+    waiting = () if coming is None else coming.texts
+    texts = tuple(dict.fromkeys((*read.resolved.config.conversation.attachments, *waiting)))
+    declared = declared_in(read.resolved, options, read.workspace, read.info, texts=texts)
     schemes = AttachmentSchemes(read.workspace, options, read.info)
+    if coming is not None:
+        schemes.allow(waiting)
     schemes.limit(read.resolved.config.attachments)
     schemes.servers.configure(read.resolved.config)
     found, code = _interruptible(schemes, partial(standings, reaches_out=check), declared, schemes, read.entries)
@@ -148,6 +181,7 @@ def print_content(
         jp attachment print
         jp attachment print src/main.py
     """
+    from jp.app.attachments import session_attachments
     from jp.app.conversations import read_conversation
     from jp.app.query.attachments import AttachmentSchemes, resolve_now
     from jp.cli.output import print_result
@@ -156,7 +190,9 @@ def print_content(
     schemes = AttachmentSchemes(read.workspace, options, read.info)
     config = read.resolved.config.conversation
     schemes.distrust(read.resolved)
-    declared = schemes.typed(uris) if uris else schemes.configured(config.attachments)
+    coming = session_attachments(options, target)
+    waiting = () if coming is None else coming.texts
+    declared = schemes.typed(uris) if uris else [*schemes.configured(config.attachments), *schemes.typed(waiting)]
     schemes.servers.configure(read.resolved.config)
     resolved, code = _interruptible(schemes, resolve_now, schemes, declared, config.max_attachment_bytes)
     if resolved is None:
@@ -202,10 +238,10 @@ def _write(options: GlobalOptions, held: OpenConversation, attachments: Sequence
         held.log.append(ConfigDelta(delta=difference))
 
 
-def _print_declared(options: GlobalOptions, held: OpenConversation, attachments: Sequence[str]) -> None:
+def _print_declared(options: GlobalOptions, name: str | None, attachments: Sequence[str]) -> None:
     from jp.cli.output import print_result
 
-    value = {"id": held.info.id, "attachments": list(attachments)}
+    value = {"id": name, "attachments": list(attachments)}
     print_result(options, text="\n".join(attachments), value=value, nothing=_NOTHING)
 
 

@@ -50,12 +50,16 @@ class Visit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The file of a session: its key, and its conversations, the active one first."""
+    """The file of a session: its key, and its conversations, the active one first.
+
+    `attachments` are declared for the next conversation that it starts.
+    """
 
     source: str
     value: str
     leader: str = ""
     history: tuple[Visit, ...] = ()
+    attachments: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 _decoder = msgspec.json.Decoder(SessionFile)
@@ -167,8 +171,27 @@ class Session:
         """Return the conversation that was active before, the newest that is still there and none of `without`."""
         return next((found for found in self._still_there(self._visits()[1:]) if found not in without), None)
 
-    def activate(self, conversation_id: ConversationId) -> None:
-        """Make a conversation the active one.
+    @property
+    def is_known(self) -> bool:
+        """Return whether anything tells this terminal from others."""
+        return self._key is not None
+
+    def attachments(self) -> tuple[str, ...]:
+        """Return the attachments that are declared for the next conversation that is started here."""
+        file = None if self._key is None else self._read(self._key)
+        return () if file is None or file.attachments is msgspec.UNSET else file.attachments
+
+    def declare(self, attachments: Sequence[str]) -> None:
+        """Declare attachments for the next conversation that is started here, and no others.
+
+        Raises:
+            StorageError: it could not be written.
+        """
+        if self._key is not None and self._persistent:
+            self._write(self._key, self._visits(), attachments)
+
+    def activate(self, conversation_id: ConversationId, *, attached: Collection[str] = ()) -> None:
+        """Make a conversation the active one, to which `attached` of the declared attachments were given.
 
         Raises:
             StorageError: it could not be written.
@@ -181,7 +204,7 @@ class Session:
         visit = Visit(id=str(conversation_id), activated_at=timestamp(self._stamps.now()))
         visits = [visit, *kept[: _REMEMBERED - 1]]
         if self._persistent:
-            self._write(self._key, visits)
+            self._write(self._key, visits, [text for text in self.attachments() if text not in attached])
         self._history = visits
 
     def _still_there(self, visits: Sequence[Visit]) -> list[ConversationId]:
@@ -189,20 +212,27 @@ class Session:
         existing = self._existing(wanted) if wanted else set[ConversationId]()
         return [conversation_id for conversation_id in wanted if conversation_id in existing]
 
-    def _write(self, key: SessionKey, visits: list[Visit]) -> None:
+    def _write(self, key: SessionKey, visits: list[Visit], attachments: Sequence[str]) -> None:
         directory = self._directory(create=True)
         make_directories(directory, private=True)
-        file = SessionFile(source=key.source, value=key.value, leader=key.leader, history=tuple(visits))
+        file = SessionFile(
+            source=key.source,
+            value=key.value,
+            leader=key.leader,
+            history=tuple(visits),
+            attachments=tuple(attachments) or msgspec.UNSET,
+        )
         write_session(directory / key.file_name, file)
 
     def _visits(self) -> list[Visit]:
         if self._history is None:
-            self._history = [] if self._key is None else self._read(self._key)
+            file = None if self._key is None else self._read(self._key)
+            self._history = [] if file is None else list(file.history)
         return self._history
 
-    def _read(self, key: SessionKey) -> list[Visit]:
+    def _read(self, key: SessionKey) -> SessionFile | None:
         file = read_session(self._directory(create=False) / key.file_name)
         if file is None:
-            return []
+            return None
         same_leader = file.leader == key.leader or not (file.leader and key.leader)
-        return list(file.history) if file.value == key.value and same_leader else []
+        return file if file.value == key.value and same_leader else None

@@ -16,7 +16,7 @@ from jp.app.options import AnyWorkspace, Options, base_directory, current_direct
 from jp.app.settings import is_accepted_attachment, remedy_for, trust_store, untrusted_attachments
 from jp.config.layers import Ignored, Resolved
 from jp.config.model import AttachmentsConfig, ConversationConfig
-from jp.config.trust import UntrustedError
+from jp.config.trust import UntrustedError, mark_of_attachment
 from jp.conversation.entries import AnyEntry, ChatRequest, JsonObject
 from jp.conversation.ids import ConversationId
 from jp.conversation.resource import (
@@ -189,6 +189,10 @@ class AttachmentSchemes:
         """
         return [self.registry.declare(text, self.context, confined=False) for text in texts]
 
+    def allow(self, texts: Sequence[str]) -> None:
+        """Let canonical declarations of this session lie anywhere, as their user typed them."""
+        self._accepted = frozenset(map(mark_of_attachment, texts))
+
     def distrust(self, resolved: Resolved) -> None:
         """Take the limits of that configuration, and refuse what it attaches and nobody has accepted."""
         self._untrusted = untrusted_attachments(resolved)
@@ -230,8 +234,8 @@ def outside_of_root(typed: Sequence[Declaration]) -> tuple[str, ...]:
 
 
 def leads_outside(declaration: Declaration) -> bool:
-    """Return whether a canonical declaration attaches files that do not lie below the workspace's root."""
-    return not declaration.exclude and declaration.uri.startswith(("file:/", "file:~"))
+    """Return whether a canonical declaration attaches what does not lie below the workspace's root."""
+    return not declaration.exclude and declaration.uri.startswith(("file:/", "file:~", "clipboard:"))
 
 
 async def compose_request(

@@ -97,10 +97,10 @@ def is_attended() -> bool:
     return not is_run_by_git() and (os.isatty(0) or os.isatty(2))
 
 
-def _activate(context: QueryContext, info: ConversationInfo) -> None:
+def _activate(context: QueryContext, info: ConversationInfo, *, attached: Sequence[str] = ()) -> None:
     """Make a conversation the active one, unless git runs this at a terminal that belongs to somebody's own queries."""
     if not is_run_by_git() or os.environ.get("JP_SESSION"):
-        context.session.activate(info.id)
+        context.session.activate(info.id, attached=attached)
 
 
 def open_context(options: Options, arguments: QueryArguments, screen: Screen) -> QueryContext:
@@ -180,6 +180,18 @@ def with_name(context: QueryContext, chosen: ConversationInfo | None) -> QueryCo
 
         named = msgspec.structs.replace(arguments, title=given_title(arguments.target), compact=None)
     return msgspec.structs.replace(context, arguments=named)
+
+
+def with_declared(context: QueryContext, chosen: ConversationInfo | None) -> QueryContext:
+    """Return the context of a new conversation that gets what `jp attachment add` declared for it in this session."""
+    if chosen is not None or not (is_attended() or os.environ.get("JP_SESSION")):
+        return context
+    declared = context.session.attachments()
+    if not declared:
+        return context
+    context.options.notice(f"attached as declared before: {', '.join(declared)}")
+    attach = tuple(dict.fromkeys((*declared, *context.arguments.attach)))
+    return msgspec.structs.replace(context, arguments=msgspec.structs.replace(context.arguments, attach=attach))
 
 
 def workspace_files(context: QueryContext) -> list[Layer]:
@@ -419,7 +431,7 @@ async def _create(
         accept_own(base, context.options, workspace, info, attachments=new.outside)
 
     log = await _open_new(info, context, stack, accept_base)
-    _activate(context, info)
+    _activate(context, info, attached=arguments.attach)
     return ConversationContext(info=info, log=log)
 
 

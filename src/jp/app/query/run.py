@@ -24,6 +24,7 @@ from jp.app.query.conversation import (
     open_context,
     open_conversation,
     resolve_settings,
+    with_declared,
     with_model,
     with_name,
     workspace_files,
@@ -136,14 +137,14 @@ async def _prepared(
     arguments = replace(arguments, attach=tuple(text for text in arguments.attach if not is_read_once(text)))
     context = open_context(options, arguments, screen)
     chosen = await choose_conversation(context, stack)
-    context = await with_model(with_name(context, chosen), chosen)
+    context = await with_model(with_declared(with_name(context, chosen), chosen), chosen)
     composed = await compose(context, given, chosen, stack)
     held = None if chosen is None else await open_conversation(chosen, context, stack)
     schemes = AttachmentSchemes(
         context.workspace, options, chosen, earlier=None if held is None or held.fork else len(held.entries)
     )
     settings = _settled(context, held, schemes)
-    typed = schemes.typed(arguments.attach)
+    typed = schemes.typed(context.arguments.attach)
     config = await _with_tools(context, settings, schemes, stack)
     builtin = BuiltinTools(schemes, config, held, typed, is_structured=wanted is not None)
     wiring = wire(context, config, builtin)

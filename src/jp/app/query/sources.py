@@ -155,6 +155,8 @@ class AttachedSources:
             itself = Declaration(uri=uri, written=uri)
             found = await self._read(uri, itself)
             return found or _raise(f"{uri!r} is not a file any more")
+        if scheme_of(uri) == "clipboard":
+            _raise(f"{uri!r} was read once: the user can attach the clipboard again")
         request = _request_with(uri, stream.entries)
         excludes = self._schemes.configured([text for text in request.attachments if text.startswith(_EXCLUDE)])
         declarations = list(self._declarations(uri, request))

@@ -61,8 +61,8 @@ def query(
             "--attach",
             "--attachment",
             metavar="URI",
-            help="Attach a file, directory, glob, web address, cmd:COMMAND, gh:…, mcp+SERVER+URI, a conversation by "
-            "its id, or standard input with '-'; !URI excludes.",
+            help="Attach a file, directory, glob, web address, cmd:COMMAND, clipboard:, gh:…, mcp+SERVER+URI, a "
+            "conversation by its id, or standard input with '-'; !URI excludes.",
         ),
     ] = None,
     model: Annotated[

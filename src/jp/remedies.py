@@ -92,6 +92,7 @@ View: TypeAlias = Literal[
     "setting origins",
     "settings",
     "settings files",
+    "tool rules",
     "tools",
 ]
 

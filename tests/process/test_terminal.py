@@ -371,7 +371,7 @@ def test_a_tool_is_asked_about_at_the_terminal_whatever_stdin_and_stdout_are(
         piped.write(b"piped")
         piped.seek(0)
         with jp_at_terminal("query", "hi", cwd=tmp_path, stdin=piped.fileno(), stdout=out.fileno()) as terminal:
-            terminal.question(r'^Run fs_read_file\(path="note.txt"\)\? \[y,n,Y,N,p,r,e,\?\] \[n\]$')
+            terminal.question(r'^Run fs_read_file\(path="note.txt"\)\? \[y,n,Y,N,a,p,r,e,\?\] \[n\]$')
             terminal.type(typed)
             assert terminal.finish() == code
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -18,17 +19,19 @@ from jp.app.settings import read_sources, require_tool
 from jp.config.entries import ToolConfig
 from jp.config.layers import Resolved
 from jp.config.model import AppConfig
-from jp.conversation.entries import AnyEntry
+from jp.config.schema import key_text
+from jp.conversation.entries import AnyEntry, JsonObject
 from jp.conversation.resource import Carrier
 from jp.errors import JpError, UsageError
 from jp.provider.registry import ModelId
-from jp.remedies import Show, phrase
+from jp.remedies import Option, Show, phrase
 from jp.tool.toolbox import nearest
 from jp.turn.request import InlineLoader, Loader
 
 if TYPE_CHECKING:
     from jp.app.servers import Servers
     from jp.app.toolset import Toolset
+    from jp.tool.rules import LastingRule
     from jp.workspace.listing import ConversationInfo
 
 
@@ -199,3 +202,112 @@ def unknown_name(name: str, toolset: Toolset, read: ReadTools) -> UsageError:
     listing = Show("tools", refreshed=True)
     more = phrase("; `", listing, "` asks the MCP servers that nobody has asked yet") if read.strange_servers() else ""
     return UsageError(f"there is no tool {name!r}", hint=phrase(nearest(name, toolset.all_names), more))
+
+
+class StoredRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule of the user's own settings: calls of `tool` with these `arguments`; any call without a `rule`.
+
+    `rule` is its position among the tool's rules.
+    """
+
+    tool: str
+    run: str
+    arguments: Mapping[str, str] = {}
+    rule: int | None = None
+
+
+def ways_to_allow(options: Options, name: str, arguments: JsonObject) -> list[LastingRule]:
+    """Return the ways to let calls such as this one run unasked, the narrowest first."""
+    from jp.tool.rules import Paths, lasting_rules
+
+    root = os.path.realpath(base_directory(open_workspace(options)))
+    return lasting_rules(name, arguments, Paths(root=root, real=os.path.realpath))
+
+
+def allow_always(options: Options, name: str, way: LastingRule) -> Path:
+    """Write into the user's own settings that such calls of a tool run unasked; return the file.
+
+    The workspace's settings may still be stricter, and earlier rules go first.
+
+    Raises:
+        UsageError: nothing is to be written, or there is no place for the user's settings.
+        ConfigurationError: the file is invalid.
+        StorageError: it could not be written.
+    """
+    from jp.config.edit import set_in_file
+
+    if not options.persist:
+        raise UsageError(
+            phrase("nothing is written with ", Option.NO_PERSIST), hint=phrase("remove ", Option.NO_PERSIST)
+        )
+    file = _own_settings()
+    key = key_text(("conversation", "tools", name))
+    if way.rule is None:
+        set_in_file(file, [f"{key}.run=unattended"])
+    else:
+        set_in_file(file, [f"{key}.rules:+={msgspec.json.encode([way.rule]).decode()}"])
+    return file
+
+
+def stored_rules() -> list[StoredRule]:
+    """Return the rules of the user's own settings file, and the tools whose every call runs unasked.
+
+    Raises:
+        ConfigurationError: the file is invalid, or there is no place for it.
+    """
+    found: list[StoredRule] = []
+    for name, settings in _own_tools().items():
+        if settings.get("run") == "unattended":
+            found.append(StoredRule(tool=name, run="unattended"))
+        for number, rule in enumerate(_rules_of(settings)):
+            found.append(
+                StoredRule(tool=name, run=rule.get("run", "ask"), arguments=rule.get("arguments", {}), rule=number)
+            )
+    return found
+
+
+def remove_rule(number: int) -> StoredRule:
+    """Remove a rule from the user's own settings file, by its position in `stored_rules`, from 1; return it.
+
+    Raises:
+        UsageError: there is no such rule.
+        ConfigurationError: the file is invalid.
+        StorageError: it could not be written.
+    """
+    from jp.config.edit import set_in_file
+
+    stored = stored_rules()
+    if not 0 < number <= len(stored):
+        raise UsageError(f"there is no rule {number}", hint=phrase("`", Show("tool rules"), "` lists them"))
+    gone = stored[number - 1]
+    key = key_text(("conversation", "tools", gone.tool))
+    if gone.rule is None:
+        set_in_file(_own_settings(), [f"{key}.run:=null"])
+    else:
+        rules = _rules_of(_own_tools()[gone.tool])
+        left = [rule for position, rule in enumerate(rules) if position != gone.rule]
+        set_in_file(_own_settings(), [f"{key}.rules:={msgspec.json.encode(left).decode()}"])
+    return gone
+
+
+def _own_settings() -> Path:
+    from jp.config.files import FILE_NAME
+    from jp.workspace.layout import user_config_directory
+
+    directory = user_config_directory(os.environ)
+    if directory is None:
+        raise UsageError("there is no place for your settings", hint="set HOME")
+    return directory / FILE_NAME
+
+
+def _own_tools() -> Mapping[str, JsonObject]:
+    from jp.config.files import parse, read_text
+
+    file = _own_settings()
+    tools = cast("JsonObject", parse(read_text(file) or "", file).get("conversation", {}).get("tools", {}))
+    return {name: cast("JsonObject", settings) for name, settings in tools.items() if isinstance(settings, dict)}
+
+
+def _rules_of(settings: JsonObject) -> list[JsonObject]:
+    rules = settings.get("rules", [])
+    return [cast("JsonObject", rule) for rule in cast("list[object]", rules)] if isinstance(rules, list) else []

@@ -208,6 +208,7 @@ ROOT = Group(
                 Command("ls", "jp.cli.tool.ls:ls", "List tools, and which of them the model can call"),
                 Command("show", "jp.cli.tool.ls:show", "Show what a tool does, and the origin of its settings"),
                 Command("run", "jp.cli.tool.run:run", "Run a tool without a model"),
+                Command("rules", "jp.cli.tool.ls:rules", "List what your settings let run unasked, or remove it"),
             ),
         ),
         Group(

@@ -64,7 +64,7 @@ class TerminalScreen:
             return None
         from jp.cli.terminal.approval import TerminalApprover
 
-        return TerminalApprover(dialogue, config.editor)
+        return TerminalApprover(dialogue, config.editor, self._options)
 
     def respondent(self, dialogue: Dialogue) -> Respondent | None:
         """See the port."""

@@ -20,6 +20,7 @@ from jp.tool.base import Answer, Stream, ToolOutput, Unanswered, other_than_text
 from jp.tool.consent import Approval, EditedArguments, NoApprover, Proposal, Refusal, ReplacedText
 
 if TYPE_CHECKING:
+    from jp.cli.options import GlobalOptions
     from jp.errors import ExitCode
 
 
@@ -160,6 +161,7 @@ _CALL_KEYS = {
     "n": "do not run it",
     "Y": "run it, and for the rest of this turn every call with these arguments",
     "N": "do not run it, and for the rest of this turn no call with these arguments",
+    "a": "always run such calls unasked: shows what that can mean first, and writes it into your own settings",
     "p": "show the next page: what it would do, then all of the arguments",
     "r": "do not run it, and say why",
     "e": "edit the arguments",
@@ -244,9 +246,10 @@ class TerminalApprover:
     Cancellation leaves a question unanswered.
     """
 
-    def __init__(self, dialogue: Dialogue, editor: EditorConfig) -> None:
+    def __init__(self, dialogue: Dialogue, editor: EditorConfig, options: GlobalOptions) -> None:
         self._dialogue = dialogue
         self._editor = editor
+        self._options = options
 
     async def approve(self, proposal: Proposal) -> Approval | Refusal | EditedArguments | NoApprover:
         """See the port."""
@@ -276,11 +279,35 @@ class TerminalApprover:
         question = call_question(proposal, color=self._dialogue.color)
         while True:
             key = await ask_approval(question)
+            if key == "a":
+                if await self._allow_always(proposal):
+                    return Approval(remember=True)
+                continue
             if key != "e":
                 return Approval(remember=key == "Y") if key in {"y", "Y"} else await _decline(key)
             edited = await self._edited(proposal)
             if edited is not None:
                 return edited
+
+    async def _allow_always(self, proposal: Proposal) -> bool:
+        """Show what can be allowed permanently, and write what the person chooses; False if nothing is."""
+        from jp.app.tools import allow_always, ways_to_allow
+        from jp.cli.terminal.wording import worded
+        from jp.render.prompts import ask_line
+
+        name = proposal.call.name
+        ways = ways_to_allow(self._options, name, proposal.arguments)
+        tell("".join(f"{number}  {escape_line(way.covers)}\n" for number, way in enumerate(ways, 1)))
+        chosen = await ask_line(f"Run which unasked, in every workspace, from now on? 1-{len(ways)}, or nothing:")
+        if chosen not in {str(number) for number in range(1, len(ways) + 1)}:
+            return False
+        try:
+            place = allow_always(self._options, name, ways[int(chosen) - 1])
+        except JpError as error:
+            tell(f"Nothing is changed: {escape_line(worded(error.message))}\n")
+            return False
+        tell(f"Written to {escape_line(str(place))}; `jp tool rules` lists and removes it.\n")
+        return True
 
     async def _deliver(
         self, call: ToolCallRequest, output: ToolOutput

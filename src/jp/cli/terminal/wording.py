@@ -180,5 +180,6 @@ _VIEWS: Mapping[View, str] = {
     "setting origins": "config show --origins",
     "settings": "config show",
     "settings files": "config path",
+    "tool rules": "tool rules",
     "tools": "tool ls",
 }

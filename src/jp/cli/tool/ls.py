@@ -361,3 +361,41 @@ def _json(value: object, *, indent: int = 0) -> str:
 
     encoded = msgspec.json.encode(value)
     return (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
+
+
+def rules(
+    options: GlobalOptions,
+    *,
+    remove: Annotated[
+        int | None, typer.Option("--remove", metavar="N", min=1, help="Remove the rule with this number.")
+    ] = None,
+) -> None:
+    """List the rules for tools in your own settings: what `a` at a tool's question wrote, and what you wrote by hand.
+
+    The first rule that fits decides. Rules of a workspace can only be stricter.
+
+    Examples:
+        jp tool rules
+        jp tool rules --remove 2
+    """
+    from jp.app.tools import remove_rule, stored_rules
+    from jp.cli.options import require_persistence
+    from jp.cli.output import print_result
+    from jp.render.tables import Table
+
+    if remove is not None:
+        require_persistence(options, "jp tool rules --remove")
+        gone = remove_rule(remove)
+        text = f"removed: {gone.tool} {_matching(gone.arguments)}: {gone.run}"
+        print_result(options, text=text, value={"removed": msgspec.to_builtins(gone)})
+        return
+    found = stored_rules()
+    rows = [(str(n), rule.tool, rule.run, _matching(rule.arguments)) for n, rule in enumerate(found, 1)]
+    text = [Table(head=("", "tool", "run", "calls"), rows=rows, right=frozenset({0}))] if rows else ""
+    value = {"rules": [{"number": n, **msgspec.to_builtins(rule)} for n, rule in enumerate(found, 1)]}
+    print_result(options, text=text, value=value, nothing="your settings have no rules for tools")
+
+
+def _matching(arguments: Mapping[str, str]) -> str:
+    """Return the arguments of a rule in words."""
+    return ", ".join(f"{name}={pattern}" for name, pattern in arguments.items()) or "every call"

@@ -202,7 +202,7 @@ class _ManualToolRun:
         attended = is_attended()
         consent = Consent(
             Answers(approve_all=self._is_approved),
-            TerminalApprover(self._dialogue, config.editor) if attended else None,
+            TerminalApprover(self._dialogue, config.editor, self._options) if attended else None,
             real=AttachmentNames().real_path,
         )
         person = TerminalRespondent(self._dialogue) if attended else self.nobody

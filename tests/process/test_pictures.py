@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import NamedTuple
-from xml.etree import ElementTree
 
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
@@ -24,35 +23,31 @@ PAGES = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
 COLUMNS = 96
 DIRECTORY = "/tmp"  # noqa: S108 - a path of one length everywhere: tokens are estimated from lengths
 SHOWN_DIRECTORY = "/home/robin88"
+QUESTION = r"^Run fs_read_file.*\[n\]$"
 DURATION = re.compile(r"(?<= )[\d.]+ m?s\b")
 OTHER_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-ln-z]")
 REMOTE_FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
-TEXT = "{http://www.w3.org/2000/svg}text"
+TEXT = re.compile(r"<text [^>]*>(.*?)</text>")
 
 
 class Picture(NamedTuple):
-    """A command, and what a person types when it asks."""
+    """A command, and whether a tool asks for approval."""
 
     name: str
     command: str
-    answers: Callable[[Terminal], None] = lambda _: None
-
-
-def allow(terminal: Terminal) -> None:
-    """Allow the call at the tool's question."""
-    terminal.expect(r"Run fs_read_file.*\[n\]")
-    terminal.type("y\n")
+    is_asked: bool = False
 
 
 PICTURES = (
-    Picture("query", 'jp query --new --attach src/loans.py "Why does overdue.py crash?"'),
-    Picture("question", 'jp query "What else depends on due()?"', allow),
-    Picture("recall", 'jp query "Is visit 1000 in data/visits.log?"', allow),
+    Picture("log", 'jp query --new "Is visit 1000 in data/visits.log?"', is_asked=True),
+    Picture("query", 'jp query --attach src/loans.py "Why does overdue.py crash?"'),
+    Picture("question", 'jp query "What else depends on due()?"', is_asked=True),
+    Picture("recall", 'jp query "And visit 1500?"'),
     Picture("context", "jp conversation context"),
-    Picture("compact", "jp conversation compact --dry-run --keep 0"),
+    Picture("compact", "jp conversation compact --dry-run"),
     Picture("usage", "jp conversation usage"),
 )
-WITHOUT_PICTURE = {"recall"}
+WITHOUT_PICTURE = {"log", "recall"}
 """Steps that only fill the conversation."""
 FILES = {
     "shed/.jp/config.toml": '[assistant.model]\nid = "script/demo"\n',
@@ -75,12 +70,22 @@ def drawn() -> Iterator[tuple[str, str]]:
             arguments = shlex.split(picture.command)[1:]
             size = COLUMNS, 60
             with jp_at_terminal(*arguments, cwd=directory / "shed", env=environment, size=size) as terminal:
-                picture.answers(terminal)
+                question = question_answered(terminal) if picture.is_asked else ""
                 assert terminal.finish() == 0, terminal.shown
             if picture.name not in WITHOUT_PICTURE:
-                yield picture.name, svg(picture, terminal.stays.replace(str(directory), SHOWN_DIRECTORY))
+                yield picture.name, svg(picture, (question or terminal.stays).replace(str(directory), SHOWN_DIRECTORY))
     finally:
         shutil.rmtree(directory)
+
+
+def question_answered(terminal: Terminal) -> str:
+    """Ask a tool's question for its keys, and allow the call; return what was shown until then."""
+    terminal.question(QUESTION)
+    terminal.type("?\n")
+    terminal.question(QUESTION)
+    shown = terminal.screen.text
+    terminal.type("y\n")
+    return shown
 
 
 def svg(picture: Picture, shown: str) -> str:
@@ -97,7 +102,7 @@ def svg(picture: Picture, shown: str) -> str:
 
 def words(image: str) -> str:
     """Return the text of a picture."""
-    return "\n".join(element.text or "" for element in ElementTree.fromstring(image).iter(TEXT))
+    return "\n".join(TEXT.findall(image))
 
 
 def test_each_picture_shows_what_its_command_shows() -> None:

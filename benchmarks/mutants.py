@@ -54,6 +54,9 @@ MESSAGES = m.Raise() | m.Call(func=m.Name(value=m.MatchRegex(r"\w+(Error|Warning
 UNREACHABLE = re.compile(r"^\s*case _:\s+(pass|assert_never\(.*\))\s*$")
 """The case of a closed union that has all of its members, and of what is left out on purpose."""
 
+CASELESS = re.compile(r"\b(SELECT|INSERT|WHERE|CREATE|PRAGMA|DELETE|UPDATE|BEGIN|COMMIT|ROLLBACK)\b")
+"""SQL, whose words are the same in any case."""
+
 TEXTS = m.SimpleString() | m.FormattedString() | m.ConcatenatedString()
 
 
@@ -126,7 +129,7 @@ def candidates(sources: Sequence[str]) -> Iterator[Candidate]:
 
 
 def _without_behavior(module: cst.Module) -> Callable[[Mutation], bool]:
-    """Return whether a change is of types only, of the words of an error, or of the case of an encoding's name."""
+    """Return whether a change is of types only, of the words of an error, or of the case of an encoding or of SQL."""
     types = {id(node) for call in m.findall(module, TYPES_ONLY) for node in _within(call)}
     words = {
         id(node) for part in m.findall(module, MESSAGES) for text in m.findall(part, TEXTS) for node in _within(text)
@@ -140,7 +143,8 @@ def _without_behavior(module: cst.Module) -> Callable[[Mutation], bool]:
         if id(old) in types or id(old) in words:
             return True
         if isinstance(old, cst.SimpleString) and isinstance(new, cst.SimpleString):
-            return old.value.lower() == new.value.lower() == '"utf-8"'
+            is_caseless = old.value == '"utf-8"' or CASELESS.search(old.value) is not None
+            return is_caseless and old.value.lower() == new.value.lower()
         return False
 
     return ignored

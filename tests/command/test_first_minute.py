@@ -38,6 +38,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["query", "--save", "x", "hi"], "`jp prompt add NAME` saves a prompt; every conversation is saved"),
         (["query", "--last", "hi"], "`--id last` continues the most recent one"),
         (["query", "--continue", "hi"], "`jp query` continues this terminal's conversation"),
+        (["logs"], "`jp conversation ls` lists conversations"),
+        (["models"], "`jp model ls` lists models"),
+        (["templates"], "`jp prompt ls` lists saved prompts"),
+        (["tools"], "`jp tool ls` lists tools"),
+        (["resume"], "`jp query` continues this terminal's conversation"),
         (["--continue"], "`jp query` continues this terminal's conversation"),
     ],
 )

@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 import os
 import time
+from fcntl import LOCK_EX
 from hashlib import sha256
+from itertools import count
 from operator import itemgetter
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forked import prepare, run_jp
+from jp.conversation.entries import ChatRequest
+from jp.conversation.resource import Resource
+from jp.workspace.blobs import DiskBlobs, locked_directory
 from jp.workspace.garbage import KEPT_SECONDS, collect, find_garbage
 from jp.workspace.listing import Metadata
 from jp.workspace.workspace import find_workspace
 from originals import current, write_original
 from stage import copied, logs, make_workspace
+from workspaces import new_conversation, new_workspace, open_log_of
 
 LONG = "words " * 2_000
 OLD = KEPT_SECONDS + 60
@@ -122,6 +129,53 @@ def test_a_file_that_is_used_at_the_last_moment_stays(root: Path) -> None:
     path.unlink()
     assert not collect(found, now=time.time())
     assert [entry.name for entry in path.parent.iterdir()] == []
+
+
+def test_a_writer_waits_while_a_file_is_deleted_and_then_writes_it_again(root: Path) -> None:
+    path = add_blob(root, b"unused")
+    writer = Thread(target=DiskBlobs(root / ".jp" / "blobs").put, args=(b"unused",))
+    with locked_directory(path.parent, LOCK_EX):
+        writer.start()
+        writer.join(0.05)
+        assert writer.is_alive()
+        path.unlink()
+    writer.join()
+    assert path.read_bytes() == b"unused"
+
+
+@settings(max_examples=50)
+@given(
+    written=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 3)), min_size=1, max_size=5),
+    old=st.sets(st.integers(0, 3), min_size=1),
+)
+def test_content_that_a_writer_uses_between_two_steps_stays(
+    tmp_path_factory: pytest.TempPathFactory, written: list[tuple[int, int]], old: set[int]
+) -> None:
+    """A writer appends entries with old and with new content before, between and after the steps."""
+    workspace = new_workspace(tmp_path_factory.mktemp("beside"))
+    assert workspace.root is not None
+    for number in old:
+        path = add_blob(workspace.root, f"{number}{LONG}".encode())
+        before = workspace.stamps.now() / 1000 - KEPT_SECONDS - 1
+        os.utime(path, (before, before))
+    info = new_conversation(workspace)
+    steps = count()
+    with open_log_of(workspace, info) as log:
+
+        def write(_: str = "") -> None:
+            step = next(steps)
+            for number in (number for at, number in written if at == step):
+                resource = Resource(uri=f"file:{number}", text=f"{number}{LONG}")
+                log.append(ChatRequest(content="look", resources=(resource,)))
+
+        for garbage in find_garbage(workspace, progress=write):
+            write()
+            collect(garbage, now=workspace.stamps.now() / 1000)
+    stream = workspace.read(info)
+    found = [resource for entry in stream.entries if isinstance(entry, ChatRequest) for resource in entry.resources]
+    texts = [f"{resource.uri.removeprefix('file:')}{LONG}" for resource in found]
+    assert [stream.load(resource).text for resource in found] == texts
+    assert {path.name for path in blobs(workspace.root)} >= {resource.sha256 for resource in found}
 
 
 def test_temporary_files_of_writers_that_were_killed_go_and_links_are_not_followed(root: Path, tmp_path: Path) -> None:

@@ -331,6 +331,8 @@ def _policy(policy: ToolCallPolicy) -> JsonObject:
             return {"policy": "strip", "request": policy.request, "response": policy.response}
         case "digest":
             return {"policy": "strip", "request": False, "response": True}
+        case _:
+            assert_never(policy.policy)
 
 
 def _metadata(metadata: JsonObject | None) -> JsonObject:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -25,8 +26,17 @@ from jp.conversation.resource import (
     raw_bytes,
 )
 from jp.errors import StorageError
+from jp.file_access import LIST
 from jp.remedies import Option, UseOption, join, phrase
-from jp.workspace.files import failure, make_directories, parent_of, read_file, replace_file, storage_errors, sync_file
+from jp.workspace.files import (
+    failure,
+    make_directories,
+    opened,
+    read_file,
+    replace_file,
+    storage_errors,
+    sync_file,
+)
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -124,8 +134,9 @@ class DiskBlobs:
             StorageError: it could not be kept.
         """
         if isinstance(source, DiskBlobs) and source.directory == self.directory:
-            with contextlib.suppress(OSError), parent_of(self.path(sha256)) as (directory, name):
-                os.utime(name, dir_fd=directory, follow_symlinks=False)
+            path = self.path(sha256)
+            with contextlib.suppress(OSError), locked_directory(path.parent, fcntl.LOCK_SH) as directory:
+                os.utime(path.name, dir_fd=directory, follow_symlinks=False)
         else:
             self.put(source.get(sha256))
 
@@ -150,12 +161,28 @@ class DiskBlobs:
     def _touch(self, path: Path, data: bytes) -> bool:
         # A blob that a power failure or a failing disk has damaged is written again; one that cannot be touched
         # could be collected as unused before the entry that names it is written.
-        with contextlib.suppress(OSError), parent_of(path) as (directory, name):
-            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        with contextlib.suppress(OSError), locked_directory(path.parent, fcntl.LOCK_SH) as directory:
+            status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
             if status.st_size == len(data) and read_file(path) == data:
-                os.utime(name, dir_fd=directory, follow_symlinks=False)
+                os.utime(path.name, dir_fd=directory, follow_symlinks=False)
                 return True
         return False
+
+
+@contextlib.contextmanager
+def locked_directory(directory: Path, operation: int) -> Generator[int]:
+    """Lock a directory of blobs until the end of the block: shared to touch one, exclusively to remove one.
+
+    So a blob that a writer is about to name is either touched before its age is read, or gone before it is touched.
+
+    Raises:
+        OSError: it is not there, or a link is in the way.
+    """
+    with opened(directory, LIST) as descriptor:
+        # A file system without locks: the age of a blob protects it still.
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, operation)
+        yield descriptor
 
 
 class MemoryBlobs:

@@ -11,11 +11,13 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from fcntl import LOCK_EX
 from pathlib import Path
 
 import msgspec
 
-from jp.workspace.files import parent_of, storage_errors
+from jp.workspace.blobs import locked_directory
+from jp.workspace.files import storage_errors
 from jp.workspace.layout import Storage, storage_at
 from jp.workspace.lifecycle import named_in
 from jp.workspace.workspace import Workspace
@@ -62,8 +64,8 @@ def find_garbage(workspace: Workspace, *, progress: Callable[[str], object] = la
 def collect(garbage: GarbageFile, *, now: float) -> bool:
     """Delete a file that `find_garbage` returned; False where it is gone, or was used since.
 
-    It is renamed before it is looked at again: a process that uses it at this moment either finds it, and has made it
-    young, or does not find it, and writes it again.
+    It is looked at again under a lock that no process can use it beside. Whenever this process is killed, the file is
+    there as before or deleted.
 
     Args:
         garbage: the file.
@@ -72,14 +74,11 @@ def collect(garbage: GarbageFile, *, now: float) -> bool:
     Raises:
         StorageError: it could not be deleted; it is there as before.
     """
-    hidden = f".{garbage.path.name[:16]}.{os.urandom(6).hex()}.tmp"
-    with storage_errors("delete", garbage.path), suppress(FileNotFoundError), parent_of(garbage.path) as (above, name):
-        aside = hidden if above is not None else str(garbage.path.with_name(hidden))
-        os.rename(name, aside, src_dir_fd=above, dst_dir_fd=above)
-        if os.stat(aside, dir_fd=above, follow_symlinks=False).st_mtime < now - KEPT_SECONDS:
-            os.unlink(aside, dir_fd=above)
+    path = garbage.path
+    with storage_errors("delete", path), suppress(FileNotFoundError), locked_directory(path.parent, LOCK_EX) as above:
+        if os.stat(path.name, dir_fd=above, follow_symlinks=False).st_mtime < now - KEPT_SECONDS:
+            os.unlink(path.name, dir_fd=above)
             return True
-        os.rename(aside, name, src_dir_fd=above, dst_dir_fd=above)
     return False
 
 

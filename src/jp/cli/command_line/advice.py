@@ -38,6 +38,19 @@ _OF_ALL: Mapping[str, str] = {"--json": "`--format json` prints JSON"}
 _JSON_OF_QUERY = "`--format json` prints JSON; `--schema SCHEMA` has the model answer with JSON"
 
 
+_COMMANDS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("logs", "history", "sessions", "list"),
+        "`jp conversation ls` lists conversations, `jp conversation print` shows one, `jp conversation grep` searches",
+    ),
+    **dict.fromkeys(("resume", "continue"), _CONTINUE),
+    "models": "`jp model ls` lists models",
+    "templates": "`jp prompt ls` lists saved prompts",
+    "tools": "`jp tool ls` lists tools",
+    "exec": "`jp query TEXT` asks once and prints the answer",
+}
+"""Commands of other tools for which jp has another name, with a hint that names it."""
+
 _FEWEST_WORDS = 3
 """So many words are a sentence: a short schema is a name with a type."""
 
@@ -47,6 +60,8 @@ def unknown_command(word: str, path: tuple[str, ...], group: Group) -> UsageErro
     name = " ".join(path)
     if any(character.isspace() for character in word):
         return UsageError(f"{name} has no command {word!r}", hint='to ask something: jp "QUESTION"')
+    if len(path) == 1 and word in _COMMANDS:
+        return UsageError(f"{name} has no command {word!r}", hint=_COMMANDS[word])
     nearest = _nearest(word, path, group)
     suggestion = f"did you mean {nearest}? " if nearest else ""
     return UsageError(f"{name} has no command {word!r}", hint=f"{suggestion}{name} --help lists the commands")

@@ -99,7 +99,11 @@ def _paragraphs(text: str) -> list[str]:
     from textwrap import fill
 
     blocks = text.strip().split("\n\n")
-    return [block if "\n " in block else fill(" ".join(block.split()), WIDTH, break_on_hyphens=False) for block in blocks if block]
+    return [
+        block if "\n " in block else fill(" ".join(block.split()), WIDTH, break_on_hyphens=False)
+        for block in blocks
+        if block
+    ]
 
 
 def _list(rows: Rows) -> str:

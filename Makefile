@@ -25,7 +25,7 @@ EXAMPLES ?= 500
 # Whoever sets it has pytest rewrite every test anew in each run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-foreign check format lint types imports coverage bench bench-gate bench-coverage size models mutants test-nightly docs reference man lock clean
+.PHONY: demo test test-foreign check format lint types imports coverage bench bench-gate bench-coverage size models mutants test-nightly docs reference pictures man lock clean
 
 demo: $(STAMP)  ## jp's main job in workspace-example/, with the embedded script provider
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh workspace-example/demo.sh
@@ -85,6 +85,9 @@ docs: $(DOCS_STAMP)  ## the pages of docs/ as a site in site/; a dead link or an
 reference: $(STAMP)  ## docs/commands.md, the list of keys in docs/configuration.md, and what shells complete, as the code has them
 	cd tests && ../$(BIN)/python unit/cli/test_command_reference.py && ../$(BIN)/python unit/config/test_documentation.py
 	$(BIN)/python benchmarks/completion_table.py
+
+pictures: $(STAMP)  ## docs/images/*.svg: what a terminal shows after a command
+	cd tests && PYTHONPATH=. ../$(BIN)/python process/test_pictures.py
 
 man: $(STAMP)  ## the man pages, in build/man; a wheel has them
 	$(BIN)/python benchmarks/man_pages.py

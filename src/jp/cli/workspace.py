@@ -113,10 +113,10 @@ def doctor(
     options: GlobalOptions,
     *,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Repair logs: cut lines are kept beside them, open calls get a result.")
+        bool, typer.Option("--repair", help="Repair logs: save cut lines beside them, give open calls a result.")
     ] = False,
 ) -> ExitCode | None:
-    """Look at settings, model, key, servers, sandbox, and every conversation with its blobs.
+    """Check settings, model, key, servers, sandbox, and every conversation with its blobs.
 
     Nothing is sent, and no server is started. The exit code is 1 if something has to be corrected.
 

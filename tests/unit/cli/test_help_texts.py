@@ -11,7 +11,7 @@ import pytest
 
 from jp.cli.command_line.argv import extract, find
 from jp.cli.command_line.commands import ROOT, Command, Group, walk
-from jp.cli.command_line.help import EXAMPLES, EXIT_CODES, OPTIONS, root_page
+from jp.cli.command_line.help import EXAMPLES, EXIT_CODES, OPTIONS, WIDTH, root_page
 from jp.cli.command_line.loading import LoadedCommand
 from jp.cli.options import read_options
 from jp.errors import ExitCode
@@ -77,6 +77,14 @@ def summaries_below(group: Group) -> Iterator[str]:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_help_page_has_no_banned_word(name: str) -> None:
     assert [found[0] for found in BANNED.finditer(NOT_PROSE.sub(" x ", PAGES[name]))] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_help_page_fits_80_columns_and_breaks_no_word_at_a_hyphen(name: str) -> None:
+    lines = [line for line in PAGES[name].splitlines() if not re.match(r" {4}\S|Usage:", line)]
+
+    assert [line for line in lines if len(line) > WIDTH] == []
+    assert re.findall(r"\S*\w-\n *\S+", PAGES[name]) == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)

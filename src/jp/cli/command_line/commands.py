@@ -156,7 +156,7 @@ ROOT = Group(
                 Command("undo", "jp.cli.conversation.show:undo", "Undo the last turn, compaction or setting"),
                 Command("redo", "jp.cli.conversation.show:redo", "Revert the last undo"),
                 Command("print", "jp.cli.conversation.print:print_stream", "Print the messages of a conversation"),
-                Command("merge", "jp.cli.conversation.grep:merge", "Resolve a conflict of git in a conversation"),
+                Command("merge", "jp.cli.conversation.grep:merge", "Resolve a git conflict in a conversation"),
                 Command("grep", "jp.cli.conversation.grep:grep", "Search in conversations"),
                 Command("export", "jp.cli.conversation.grep:export", "Export a conversation as a page, text or data"),
                 Command("context", "jp.cli.conversation.context:context", "Show what fills the context"),
@@ -226,7 +226,7 @@ ROOT = Group(
             (
                 Command("trust", "jp.cli.workspace:trust", "Trust this workspace's configuration"),
                 Command("show", "jp.cli.workspace:show", "Show the workspace in use, and whether it is trusted"),
-                Command("doctor", "jp.cli.workspace:doctor", "Look for what is wrong here, and say what helps"),
+                Command("doctor", "jp.cli.workspace:doctor", "Check settings, keys, the sandbox and conversations"),
                 Command("gc", "jp.cli.workspace:gc", "Delete files that no conversation needs"),
             ),
         ),

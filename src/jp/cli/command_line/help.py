@@ -99,7 +99,11 @@ def _paragraphs(text: str) -> list[str]:
     from textwrap import fill
 
     blocks = text.strip().split("\n\n")
-    return [block if "\n " in block else fill(" ".join(block.split()), WIDTH) for block in blocks if block]
+    return [
+        block if "\n " in block else fill(" ".join(block.split()), WIDTH, break_on_hyphens=False)
+        for block in blocks
+        if block
+    ]
 
 
 def _list(rows: Rows) -> str:
@@ -109,7 +113,7 @@ def _list(rows: Rows) -> str:
     column = min(max(len(name) for name, _ in rows), _LONGEST_NAME) + 4
     lines: list[str] = []
     for name, meaning in rows:
-        wrapped = wrap(meaning, WIDTH - column) or [""]
+        wrapped = wrap(meaning, WIDTH - column, break_on_hyphens=False) or [""]
         if len(name) + 4 > column:
             lines.append(f"  {name}")
         else:

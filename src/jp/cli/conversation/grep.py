@@ -214,7 +214,7 @@ def merge(
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
     fork: Annotated[bool, typer.Option("--fork", help="Make the other side a conversation of its own.")] = False,
 ) -> None:
-    """Resolve the conflict that git left in a conversation that two branches continued.
+    """Resolve a git conflict in a conversation that two branches continued.
 
     The turns of both sides are kept, this branch's first. With --fork this branch's turns stay, and the other side
     becomes a conversation of its own with all its turns. No turn is lost. In a workspace that was created with

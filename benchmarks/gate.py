@@ -38,8 +38,10 @@ LINEAR = 2.1
 """Of something linear, twice as much takes at most so many times the steps."""
 
 ALMOST_CONSTANT = 1.25
-"""Of what depends little on the size: expired conversations are looked for among all, and a prompt is summed up from
-the tokens of its messages."""
+"""Of what depends little on the size: a prompt is summed up from the tokens of its messages."""
+
+CONSTANT = 1.02
+"""Of what only compares names: a new conversation's id must be that of no other."""
 
 NOTEWORTHY = 0.95
 """Below this share of its budget, a figure asks for a lower one."""
@@ -179,11 +181,16 @@ class Stage:
         return self.turn([tool_calls(0, count)] if count else [], f"calls-{count}")[0]
 
     def among(self, command: tuple[str, ...], count: int) -> Steps:
-        """Return the steps of a command in a workspace of so many conversations; an empty one is a new query."""
+        """Return the steps of a command in a workspace of so many conversations; an empty one is a new query.
+
+        They are those of a second run: once an hour, one looks for expired conversations.
+        """
         home = self._scratch / f"{len(command)}-among-{count}"
         make_conversations(new_workspace(home), count)
         with closing(TimingServer()) as server:
-            return steps_in(probed(home, command or query(server.url, "--new", "hello")))
+            words = command or query(server.url, "--new", "hello")
+            probed(home, words)
+            return steps_in(probed(home, words))
 
     def long(self, command: tuple[str, ...], entries: int) -> Steps:
         """Return the steps of a command on a conversation of so many entries."""
@@ -211,7 +218,7 @@ class Stage:
         return (
             Growth("a turn, by tool cycles", 60, LINEAR, self.cycles, base=0),
             Growth("a turn, by calls in one answer", 200, LINEAR, self.calls, base=0),
-            Growth("a query, by conversations", 500, ALMOST_CONSTANT, partial(self.among, ())),
+            Growth("a query, by conversations", 500, CONSTANT, partial(self.among, ())),
             Growth("`conversation ls`, by conversations", 500, LINEAR, ls, base=1),
             Growth("a tool cycle, by entries before it", 2000, ALMOST_CONSTANT, self.later_cycles),
             Growth("`query --dry-run`, by entries", 2000, LINEAR, dry_run, base=8),

@@ -161,8 +161,8 @@ def place_conversation(
         StorageError: it could not be written; nothing of it is left.
     """
     make_directories(storage.conversations, private=storage.private)
-    _sweep(storage, now=stamps.now() / 1000)
-    conversation_id, reservation = _reserve(storage, others, stamps.now() // 100 if since is None else since)
+    conversation_id, reservation, names = _reserve(storage, others, stamps.now() // 100 if since is None else since)
+    _sweep(storage, names, now=stamps.now() / 1000)
     directory = storage.conversations / directory_name(conversation_id, words)
     try:
         with storage_errors("create", directory):
@@ -191,11 +191,12 @@ def remove_conversation(storage: Storage, directory: Path, *, stamps: Stamps) ->
         else:
             _rename(directory, hidden.name)
     _delete(hidden)
-    _sweep(storage, now=stamps.now() / 1000)
+    with contextlib.suppress(StorageError):
+        _sweep(storage, _names_in(storage.conversations), now=stamps.now() / 1000)
 
 
-def _reserve(storage: Storage, others: Sequence[Storage], since: int) -> tuple[ConversationId, Path]:
-    """Reserve a free id; return it and the hidden directory that reserves it.
+def _reserve(storage: Storage, others: Sequence[Storage], since: int) -> tuple[ConversationId, Path, list[str]]:
+    """Reserve a free id; return it, the hidden directory that reserves it, and the names that are beside it.
 
     A process that has this directory looks for other uses of the id, so of two that want the same one at most one goes
     on.
@@ -212,19 +213,22 @@ def _reserve(storage: Storage, others: Sequence[Storage], since: int) -> tuple[C
             continue
         except OSError as error:
             raise failure("create", reservation, error) from error
-        taken.update(_ids_in(storage, since, reserved=False))
+        names = _names_in(storage.conversations)
+        taken.update(_ids_in(storage, names, since, reserved=False))
         for other in others:
-            taken.update(_ids_in(other, since, reserved=True))
+            taken.update(_ids_in(other, _names_in(other.conversations), since, reserved=True))
         if conversation_id not in taken:
-            return conversation_id, reservation
+            return conversation_id, reservation, names
         _delete(reservation)
 
 
-def _ids_in(storage: Storage, since: int, *, reserved: bool) -> set[ConversationId]:
-    """Return the ids of conversations that were created `since` then, and maybe of others."""
-    names = _names_in(storage.conversations)
+def _ids_in(storage: Storage, names: list[str], since: int, *, reserved: bool) -> set[ConversationId]:
+    """Return the ids of conversations that were created `since` then, and maybe of others.
+
+    `names` are those in the directory of its conversations, which is listed once: among many, that takes milliseconds.
+    """
     if ARCHIVE in names and storage.archive.is_dir():
-        names += _names_in(storage.archive)
+        names = names + _names_in(storage.archive)
     least, size = str(since), len(str(since))
     # Nothing is called for each of many names. Only with as many digits does the order of texts say which is later.
     names = [name for name in names if name >= least or name[0] == "." or name[size : size + 1] != "-"]
@@ -244,12 +248,13 @@ def _names_in(directory: Path) -> list[str]:
         raise failure("list", directory, error) from error
 
 
-def _sweep(storage: Storage, *, now: float) -> None:
-    """Delete what processes that were killed left behind a day ago or earlier."""
+def _sweep(storage: Storage, names: Sequence[str], *, now: float) -> None:
+    """Delete what processes that were killed left behind, a day ago or earlier, of these names in the directory."""
+    leftovers = [name for name in names if name[0] == "." and _LEFTOVER.fullmatch(name) is not None]
+    if not leftovers:
+        return
     with contextlib.suppress(OSError), opened(storage.conversations, LIST) as directory:
-        for name in [name for name in os.listdir(directory) if name[0] == "."]:  # noqa: PTH208 - it is open
-            if _LEFTOVER.fullmatch(name) is None:
-                continue
+        for name in leftovers:
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode) and now - status.st_mtime > _LEFTOVER_AGE_SECONDS:
                 _delete(storage.conversations / name)

@@ -143,8 +143,8 @@ class ExistingIds(Protocol):
 class Session:
     """The conversations of one terminal, the active one first. Without a key nothing is known or remembered.
 
-    `existing` returns which of some conversations are there: removed ones are forgotten. A session that is not
-    `persistent` remembers in memory.
+    `existing` returns which of some conversations are there: removed ones are passed over, and forgotten where the list
+    is full. A session that is not `persistent` remembers in memory.
     """
 
     def __init__(
@@ -199,8 +199,11 @@ class Session:
         history = self._visits()
         if self._key is None or (history and history[0].id == conversation_id):
             return
-        existing = {conversation_id, *self._still_there(history)}
-        kept = [past for past in history if past.id != conversation_id and past.id in existing]
+        kept = [past for past in history if past.id not in {"", conversation_id}]
+        if len(kept) >= _REMEMBERED:
+            # Not sooner, because it lists all conversations, and a removed one is passed over where one is looked for.
+            existing = set(self._still_there(kept))
+            kept = [past for past in kept if past.id in existing]
         visit = Visit(id=str(conversation_id), activated_at=timestamp(self._stamps.now()))
         visits = [visit, *kept[: _REMEMBERED - 1]]
         if self._persistent:

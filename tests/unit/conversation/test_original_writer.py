@@ -117,3 +117,13 @@ def test_what_has_no_place_is_counted() -> None:
             "tool_calls": {"policy": "strip", "request": False, "response": True},
         }
     ]
+
+
+def test_a_compaction_that_was_undone_is_not_written() -> None:
+    compaction = Compaction(id="c", from_turn=0, to_turn=0, reasoning="strip")
+    kept, undone = (
+        [found["type"] for found in events(*turn("one"), compaction, *more)] for more in ((), (Revert(entries=("c",)),))
+    )
+
+    assert "compaction" in kept
+    assert undone == [kind for kind in kept if kind != "compaction"]

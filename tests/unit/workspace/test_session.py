@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
@@ -88,8 +88,38 @@ def test_a_removed_conversation_is_no_longer_active_and_nothing_takes_its_place(
 
     assert session(place).active() == C
     assert session(place).previous() == A
+
+
+def test_removed_conversations_give_way_where_the_list_is_full(place: Place) -> None:
+    removed = [ConversationId.at(number) for number in range(10, 110)]
+    place.existing.update(removed)
+    for conversation in (A, *removed[1:]):
+        session(place).activate(conversation)
+    place.existing.difference_update(removed)
+
+    session(place).activate(B)
+    session(place).activate(C)
+
+    assert session(place).previous() == B
+    assert session(place).previous(without={B}) == A
     (file,) = place.directory.iterdir()
-    assert B not in file.read_text(encoding="utf-8")
+    assert removed[-1] not in file.read_text(encoding="utf-8")
+
+
+def test_a_few_conversations_are_activated_without_a_look_at_all_others(place: Place) -> None:
+    asked: list[Collection[ConversationId]] = []
+
+    def existing(wanted: Collection[ConversationId]) -> set[ConversationId]:
+        asked.append(wanted)
+        return place.existing.intersection(wanted)
+
+    found = Session(KEY, directory=place, existing=existing, stamps=fixed_stamps())
+    for conversation in (A, B, C):
+        found.activate(conversation)
+
+    assert asked == []
+    assert found.previous() == B
+    assert asked == [[B, A]]
 
 
 def test_a_removed_previous_one_is_passed_over(place: Place) -> None:

@@ -20,7 +20,7 @@ from jp.tool.base import Answer, Stream, ToolOutput, Unanswered, other_than_text
 from jp.tool.consent import Approval, EditedArguments, NoApprover, Proposal, Refusal, ReplacedText
 
 if TYPE_CHECKING:
-    from jp.cli.options import GlobalOptions
+    from jp.app.options import Options
     from jp.errors import ExitCode
 
 
@@ -246,7 +246,7 @@ class TerminalApprover:
     Cancellation leaves a question unanswered.
     """
 
-    def __init__(self, dialogue: Dialogue, editor: EditorConfig, options: GlobalOptions) -> None:
+    def __init__(self, dialogue: Dialogue, editor: EditorConfig, options: Options) -> None:
         self._dialogue = dialogue
         self._editor = editor
         self._options = options

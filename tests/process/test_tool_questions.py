@@ -187,24 +187,25 @@ def own_settings(root: Path) -> str:
     return (home_beside(root) / "config" / "config.toml").read_text(encoding="utf-8")
 
 
-def test_a_call_is_allowed_for_good_once_it_is_said_what_that_covers(tmp_path: Path) -> None:
+ALWAYS = r"Run every call of fs_read_file unasked from now on, whatever it is given, in every workspace\?"
+
+
+def test_a_tool_is_allowed_permanently_once_it_is_said_what_that_covers(tmp_path: Path) -> None:
     root = stage(tmp_path / "work", NOTE)
-    with jp_at_terminal("query", "--new", "read it", cwd=root) as terminal:
+    with jp_at_terminal("query", "--new", "read it", cwd=root, size=(120, 24)) as terminal:
         answer(terminal, "a")
-        terminal.question(r"^3  every call of fs_read_file, whatever it is given$")
-        terminal.question(r"Run which unasked, in every workspace, from now on\? 1-3, or nothing:")
-        terminal.type("2\n")
-        terminal.expect("Written to .*; `jp tool rules` lists and removes it.")
+        terminal.question(ALWAYS)
+        terminal.type("y\n")
+        terminal.expect("Written to ")
         terminal.expect("Done.")
         assert terminal.finish() == 0
-    assert f'"{root}/**"' in own_settings(root)
 
     asked = run_jp("query", "--new", "read it", cwd=root)
     assert (asked.code, asked.stdout) == (0, "Done.\n")
     listed = json.loads(run_jp("tool", "rules", "--format", "json", cwd=root).stdout)["rules"]
-    assert listed == [
-        {"number": 1, "tool": "fs_read_file", "run": "unattended", "arguments": {"path": f"{root}/**"}, "rule": 0}
-    ]
+    assert [(rule["number"], rule["tool"], rule["run"]) for rule in listed] == [(1, "fs_read_file", "unattended")]
+    result = run_jp("tool", "rules", "--remove", "2", cwd=root)
+    assert (result.code, "there is no rule 2" in result.stderr) == (2, True)
     assert run_jp("tool", "rules", "--remove", "1", cwd=root).code == 0
     assert run_jp("tool", "rules", cwd=root).stderr == "note: your settings have no rules for tools\n"
     assert run_jp("query", "--new", "read it", cwd=root).code == 8
@@ -213,29 +214,20 @@ def test_a_call_is_allowed_for_good_once_it_is_said_what_that_covers(tmp_path: P
 def test_nothing_is_written_where_nothing_is_chosen_or_may_be_written(tmp_path: Path) -> None:
     root = stage(tmp_path / "work", NOTE)
     before = own_settings(root)
-    for options, choice in (((), ""), (("--no-persist",), "1")):
-        with jp_at_terminal(*options, "query", "--new", "read it", cwd=root) as terminal:
+    for options, choice in (((), "n"), (("--no-persist",), "y")):
+        with jp_at_terminal(*options, "query", "--new", "read it", cwd=root, size=(120, 24)) as terminal:
             answer(terminal, "a")
-            terminal.question(r"1-3, or nothing:")
+            terminal.question(ALWAYS)
             terminal.type(f"{choice}\n")
             answer(terminal, "n")
             assert terminal.finish() == 8
     assert own_settings(root) == before
 
 
-def test_a_whole_tool_is_allowed_and_a_rule_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    root = stage(tmp_path / "work", NOTE)
-    with jp_at_terminal("query", "--new", "read it", cwd=root) as terminal:
-        answer(terminal, "a")
-        terminal.question(r"1-3, or nothing:")
-        terminal.type("3\n")
-        terminal.expect("Done.")
-        assert terminal.finish() == 0
+def test_rules_that_were_written_by_hand_are_listed_and_removed(tmp_path: Path) -> None:
+    rules = '[[conversation.tools.fs_read_file.rules]]\nrun = "unattended"\narguments = { path = "docs/**" }\n'
+    root = stage(tmp_path / "work", NOTE, settings=rules)
 
-    assert run_jp("tool", "rules", cwd=root).stdout.split() == [
-        *("tool", "run", "calls", "1", "fs_read_file", "unattended", "every", "call")
-    ]
-    result = run_jp("tool", "rules", "--remove", "2", cwd=root)
-    assert (result.code, "there is no rule 2" in result.stderr) == (2, True)
+    assert run_jp("tool", "rules", cwd=root).stdout.split()[3:] == ["1", "fs_read_file", "unattended", "path=docs/**"]
     assert run_jp("tool", "rules", "--remove", "1", cwd=root).code == 0
-    assert "unattended" not in own_settings(root)
+    assert "docs/**" not in own_settings(root)

@@ -31,7 +31,6 @@ from jp.turn.request import InlineLoader, Loader
 if TYPE_CHECKING:
     from jp.app.servers import Servers
     from jp.app.toolset import Toolset
-    from jp.tool.rules import LastingRule
     from jp.workspace.listing import ConversationInfo
 
 
@@ -216,18 +215,10 @@ class StoredRule(msgspec.Struct, frozen=True, kw_only=True):
     rule: int | None = None
 
 
-def ways_to_allow(options: Options, name: str, arguments: JsonObject) -> list[LastingRule]:
-    """Return the ways to let calls such as this one run unasked, the narrowest first."""
-    from jp.tool.rules import Paths, lasting_rules
+def allow_always(options: Options, name: str) -> Path:
+    """Write into the user's own settings that every call of a tool runs unasked; return the file.
 
-    root = os.path.realpath(base_directory(open_workspace(options)))
-    return lasting_rules(name, arguments, Paths(root=root, real=os.path.realpath))
-
-
-def allow_always(options: Options, name: str, way: LastingRule) -> Path:
-    """Write into the user's own settings that such calls of a tool run unasked; return the file.
-
-    The workspace's settings may still be stricter, and earlier rules go first.
+    The settings of a workspace may still be stricter, and rules for arguments go first.
 
     Raises:
         UsageError: nothing is to be written, or there is no place for the user's settings.
@@ -241,11 +232,7 @@ def allow_always(options: Options, name: str, way: LastingRule) -> Path:
             phrase("nothing is written with ", Option.NO_PERSIST), hint=phrase("remove ", Option.NO_PERSIST)
         )
     file = _own_settings()
-    key = key_text(("conversation", "tools", name))
-    if way.rule is None:
-        set_in_file(file, [f"{key}.run=unattended"])
-    else:
-        set_in_file(file, [f"{key}.rules:+={msgspec.json.encode([way.rule]).decode()}"])
+    set_in_file(file, [f"{key_text(('conversation', 'tools', name))}.run=unattended"])
     return file
 
 

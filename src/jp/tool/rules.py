@@ -257,62 +257,6 @@ def run_mode(settings: ToolConfig, arguments: JsonObject, paths: Paths) -> RunMo
     return _strictest(_mode(reading, patterns, usual) for reading in readings)
 
 
-class LastingRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A way to let further calls of a tool run unasked, in words; without a `rule` it is every call."""
-
-    covers: str
-    rule: RuleConfig | None = None
-
-
-def lasting_rules(name: str, arguments: JsonObject, paths: Paths) -> list[LastingRule]:
-    """Return the ways to let calls such as this one run unasked, the narrowest first.
-
-    A pattern has no wildcard but the one that ends the name of a directory, so nothing that a model writes into an
-    argument widens it; a command is allowed as it is written, and no other one that begins with it. A rule that would
-    not let this very call run, as where a link leads elsewhere, is omitted.
-
-    Args:
-        name: the tool's.
-        arguments: of the call.
-        paths: the workspace's root, to which relative paths refer.
-    """
-    found = [_exact_rule(name, arguments, paths), *_directory_rules(name, arguments, paths)]
-    fitting = [
-        rule
-        for rule in found
-        if rule is not None
-        and run_mode(ToolConfig(rules=(rule.rule,) if rule.rule else ()), arguments, paths) == "unattended"
-    ]
-    return [*fitting, LastingRule(covers=f"every call of {name}, whatever it is given")]
-
-
-def _exact_rule(name: str, arguments: JsonObject, paths: Paths) -> LastingRule | None:
-    texts = {key: _text(value) for key, value in arguments.items() if not isinstance(value, list | dict)}
-    if not texts or len(texts) < len(arguments) or any("*" in text for text in texts.values()):
-        return None
-    patterns = {key: _absolute(text, paths) if is_path(key) else text for key, text in texts.items()}
-    said = ", ".join(f"{key}={text!r}" for key, text in patterns.items())
-    return LastingRule(
-        covers=f"every call of {name} with {said}", rule=RuleConfig(arguments=patterns, run="unattended")
-    )
-
-
-def _directory_rules(name: str, arguments: JsonObject, paths: Paths) -> Iterator[LastingRule]:
-    """Yield a rule for the directory of the only path among the arguments, if it lies in the workspace."""
-    given = [(key, value) for key, value in arguments.items() if is_path(key) and isinstance(value, str)]
-    if len(given) != 1:
-        return
-    key, path = given[0]
-    directory = posixpath.dirname(_absolute(path, paths))
-    if "*" not in directory and f"{directory}/".startswith(f"{paths.root.rstrip('/')}/"):
-        rule = RuleConfig(arguments={key: f"{directory}/**"}, run="unattended")
-        yield LastingRule(covers=f"every call of {name} with {key} below {directory!r}", rule=rule)
-
-
-def _absolute(path: str, paths: Paths) -> str:
-    return posixpath.normpath(posixpath.join(paths.root, path))
-
-
 def check_rules(rules: Iterable[RuleConfig], definition: ToolDefinition) -> None:
     """See that rules for a tool ask for arguments that it has: one that does not can never match.
 

@@ -13,7 +13,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool import rules as readings
-from jp.tool.rules import LONGEST_TEXT, Paths, check_rules, is_path, lasting_rules, run_mode
+from jp.tool.rules import LONGEST_TEXT, Paths, check_rules, is_path, run_mode
 
 LINKS = {"/w/src/secret": "/w/keys", "/w/out": "/etc"}
 SOURCES: tuple[RuleConfig, ...] = (
@@ -206,49 +206,3 @@ def test_all_that_lies_in_the_root_is_nothing_outside_of_it(pattern: str) -> Non
     assert [mode(rules, path=path) for path in ("/", "/etc/passwd", "../a", "/wx", "src/../../x", "out/a")] == [
         "ask"
     ] * 6
-
-
-def allowed(rule: RuleConfig | None, **arguments: Any) -> bool:
-    rules = () if rule is None else (rule,)
-    return run_mode(ToolConfig(rules=rules), arguments, Paths(root="/w", real=real)) == "unattended"
-
-
-def ways(**arguments: Any) -> list[RuleConfig | None]:
-    return [way.rule for way in lasting_rules("tool", arguments, Paths(root="/w", real=real))]
-
-
-def test_the_narrowest_way_to_allow_a_call_is_offered_first() -> None:
-    assert ways(path="src/a.py") == [
-        RuleConfig(arguments={"path": "/w/src/a.py"}, run="unattended"),
-        RuleConfig(arguments={"path": "/w/src/**"}, run="unattended"),
-        None,
-    ]
-    assert ways(command="git status") == [RuleConfig(arguments={"command": "git status"}, run="unattended"), None]
-    assert ways(path="../x") == [RuleConfig(arguments={"path": "/x"}, run="unattended"), None]
-    assert ways(path="src/secret/a") == [None]
-    assert ways(command="ls *") == ways(paths=["a", "b"]) == ways() == [None]
-
-
-@given(
-    st.text("ab;&|<>$`(){}[]'\"\\\n\t\0*?~#!./ -=é\u202e", max_size=12),
-    st.text("ab;&|<>$`(){}[]'\"\\\n\t\0*?~#!./ -=é\u202e", min_size=1, max_size=8),
-)
-def test_a_command_that_was_allowed_allows_no_other_one(command: str, more: str) -> None:
-    for rule in ways(command=command)[:-1]:
-        assert rule is not None
-        assert allowed(rule, command=command)
-        assert not allowed(rule, command=command + more)
-        assert not allowed(rule, command=more + command)
-
-
-@given(st.text("ab./*\0é ", max_size=10), st.text("ab./*\0é ", max_size=10))
-def test_a_directory_that_was_allowed_allows_nothing_outside_of_it(path: str, other: str) -> None:
-    root = "/w"
-    for rule in ways(path=path)[:-1]:
-        assert rule is not None
-        if allowed(rule, path=other):
-            whole = posixpath.normpath(posixpath.join(root, other))
-            allowed_below = posixpath.dirname(posixpath.normpath(posixpath.join(root, path)))
-            exact = posixpath.normpath(posixpath.join(root, path))
-            assert f"{whole}/".startswith(f"{allowed_below.rstrip('/')}/") or whole == exact
-            assert f"{real(whole)}/".startswith(f"{allowed_below.rstrip('/')}/") or real(whole) == exact

@@ -161,7 +161,7 @@ _CALL_KEYS = {
     "n": "do not run it",
     "Y": "run it, and for the rest of this turn every call with these arguments",
     "N": "do not run it, and for the rest of this turn no call with these arguments",
-    "a": "always run such calls unasked: shows what that can mean first, and writes it into your own settings",
+    "a": "run it, and from now on every call of this tool: asks once more, and writes it into your own settings",
     "p": "show the next page: what it would do, then all of the arguments",
     "r": "do not run it, and say why",
     "e": "edit the arguments",
@@ -290,19 +290,17 @@ class TerminalApprover:
                 return edited
 
     async def _allow_always(self, proposal: Proposal) -> bool:
-        """Show what can be allowed permanently, and write what the person chooses; False if nothing is."""
-        from jp.app.tools import allow_always, ways_to_allow
+        """Ask whether every call of the tool may run unasked, and write that down; False if it is not."""
+        from jp.app.tools import allow_always
         from jp.cli.terminal.wording import worded
-        from jp.render.prompts import ask_line
+        from jp.render.prompts import ask_yes_no
 
-        name = proposal.call.name
-        ways = ways_to_allow(self._options, name, proposal.arguments)
-        tell("".join(f"{number}  {escape_line(way.covers)}\n" for number, way in enumerate(ways, 1)))
-        chosen = await ask_line(f"Run which unasked, in every workspace, from now on? 1-{len(ways)}, or nothing:")
-        if chosen not in {str(number) for number in range(1, len(ways) + 1)}:
+        name = escape_line(proposal.call.name)
+        question = f"Run every call of {name} unasked from now on, whatever it is given, in every workspace?"
+        if not await ask_yes_no(question, default=False):
             return False
         try:
-            place = allow_always(self._options, name, ways[int(chosen) - 1])
+            place = allow_always(self._options, proposal.call.name)
         except JpError as error:
             tell(f"Nothing is changed: {escape_line(worded(error.message))}\n")
             return False

@@ -52,7 +52,7 @@ MESSAGES = m.Raise() | m.Call(func=m.Name(value=m.MatchRegex(r"\w+(Error|Warning
 """Calls whose texts are the words of an error, a hint or a note."""
 
 UNREACHABLE = re.compile(r"^\s*case _:\s+(pass|assert_never\(.*\))\s*$")
-"""The case of a closed union that has all of its members, and of what is left out on purpose."""
+"""The case of a closed union that names all of its members: it cannot run."""
 
 CASELESS = re.compile(r"\b(SELECT|INSERT|WHERE|CREATE|PRAGMA|DELETE|UPDATE|BEGIN|COMMIT|ROLLBACK)\b")
 """SQL, whose words are the same in any case."""

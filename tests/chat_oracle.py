@@ -38,8 +38,8 @@ def _own(value: object, place: str = "", *, foreign: frozenset[str]) -> object:
     if not isinstance(value, dict):
         return value
     given = cast("dict[str, object]", value)
-    left_out = _FOREIGN.get(place, frozenset[str]()) & foreign
-    return {name: _own(item, name, foreign=foreign) for name, item in given.items() if name not in left_out}
+    omitted = _FOREIGN.get(place, frozenset[str]()) & foreign
+    return {name: _own(item, name, foreign=foreign) for name, item in given.items() if name not in omitted}
 
 
 def assert_accepted(body: dict[str, Any], *, foreign: Iterable[str] = ANY) -> None:

@@ -98,6 +98,20 @@ def search_path(*before: Path) -> str:
     return os.pathsep.join([*map(str, before), str(server().programs), around])
 
 
+def run_script(script: str, *, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script of the shell, which finds such a `jp` and has no stdin; HOME is beside `cwd`."""
+    return subprocess.run(
+        ["sh", "-c", script],
+        cwd=cwd,
+        env=isolated_environment(home_beside(cwd), PATH=search_path()),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=TIMEOUT_SECS,
+        check=False,
+    )
+
+
 class Forked:
     """A process whose parent is another one, with what is asked of `subprocess.Popen`."""
 

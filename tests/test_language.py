@@ -15,6 +15,9 @@ from jp.cli.command_line.commands import ROOT as COMMANDS
 from jp.cli.command_line.commands import Command, Group, walk
 from jp.cli.command_line.help import OPTIONS
 from jp.cli.command_line.loading import LoadedCommand
+from jp.context.summary_fold import PREFACE, TITLES
+from jp.context.summary_schema import SENT_DESCRIPTIONS
+from jp.provider.grammar import ABSENT
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "jp"
@@ -37,6 +40,9 @@ BANNED = re.compile(
     re.IGNORECASE,
 )
 OPENINGS = re.compile(r"^(?:What|When|Why|How|Who|Whom|Whose|Where|Which|Whether)\b")
+FROZEN = frozenset({ABSENT["description"], PREFACE, *(title for title, _ in TITLES), *SENT_DESCRIPTIONS.values()})
+"""Texts whose bytes are in logs and in the caches of providers: another word there needs a new version of a format."""
+
 NOT_YET: tuple[str, ...] = ()
 """Pages that are not rewritten yet."""
 
@@ -84,6 +90,20 @@ def faults(source: str) -> list[str]:
     ]
 
 
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of every literal with a space in it that is no docstring."""
+    tree = ast.parse(source)
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Constant)
+            and id(node) not in docs
+            and isinstance(node.value, str)
+            and " " in node.value
+        ):
+            yield node.lineno, node.value
+
+
 def nodes(group: Group) -> Iterator[Command | Group]:
     for child in group.commands:
         yield child
@@ -114,6 +134,17 @@ def test_docstrings_and_comments_of_rewritten_packages_have_no_banned_word_or_op
     paths = [path for pattern in patterns for path in sorted(SOURCES.glob(pattern))]
 
     assert {str(path): found for path in paths if (found := faults(path.read_text(encoding="utf-8")))} == {}
+
+
+def test_messages_and_instructions_to_models_have_no_banned_word() -> None:
+    found = {
+        f"{path.relative_to(SOURCES)}:{line}": faulty
+        for path in sorted(SOURCES.rglob("*.py"))
+        for line, text in texts(path.read_text(encoding="utf-8"))
+        if (faulty := [match[0] for match in BANNED.finditer(text)]) and text not in FROZEN
+    }
+
+    assert found == {}
 
 
 def test_the_help_of_a_command_or_an_option_has_no_banned_word_or_opening() -> None:

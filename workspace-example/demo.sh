@@ -48,9 +48,9 @@ run 'sed "s/loan.lent.replace.*/loan.lent + timedelta(days=LOAN_DAYS)/" src/loan
 run 'python src/overdue.py 2026-02-20'
 
 say "The model reads what is attached again, and the other file, too. What has not changed is sent as a reference:"
-run 'jp query --id . "I changed it. Is it mended now?"'
+run 'jp query --id . "I changed it. Is it fixed now?"'
 
-say "A result that is too large for the model gets a handle. With it, the model pages through what was left out:"
+say "A result that is too large for the model gets a handle. With it, the model pages through the rest:"
 run 'seq -f "visit %g of the shed" 1 2000 > data/visits.log && wc -c data/visits.log'
 run 'jp query --id . "Is visit 1000 in data/visits.log?"'
 

@@ -208,7 +208,7 @@ def test_attaching_the_same_content_again_brings_it_back(lost: tuple[Path, Path]
 
     said = "note: the earlier copy of 'large.txt' was lost; it is the same as what is attached now"
     assert (dry.code, dry.stderr, was_written) == (0, f"{said}\n", False)
-    assert (healed.code, healed.stderr) == (0, f"{said}, and stored anew\n")
+    assert (healed.code, healed.stderr) == (0, f"{said}, and stored again\n")
     assert blob.read_bytes() == (root / "large.txt").read_bytes()
     assert after == (0, "You said: three\n", "")
 

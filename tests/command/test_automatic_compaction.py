@@ -50,7 +50,7 @@ enable = true
 
 def workspace(root: Path, settings: str = AUTO, *, scenario: str = SCENARIO) -> Path:
     work = make_workspace(root / "work", scenario, settings=f"{SETTINGS}\n{settings}")
-    (work / "a.txt").write_text("a bolt, a nut and a washer\n" * 380, encoding="utf-8")
+    (work / "a.txt").write_text("a bolt, a nut and a washer\n" * 370, encoding="utf-8")
     return work
 
 

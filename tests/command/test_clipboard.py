@@ -1,4 +1,4 @@
-"""The clipboard as an attachment, by a tool that stands for that of the platform."""
+"""The clipboard as an attachment, read by a replacement of the platform's tool."""
 
 from __future__ import annotations
 

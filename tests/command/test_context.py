@@ -113,9 +113,9 @@ def test_what_does_not_exist_is_an_error(prepared: Path) -> None:
 def test_it_is_told_what_each_profile_would_free(root: Path) -> None:
     assert context(root).endswith(
         "profile  frees  of\n"
-        "default      -  nothing to leave out\n"
-        "heavy        -  nothing to leave out\n"
-        "light        -  nothing to leave out\n"
+        "default      -  nothing to hide\n"
+        "heavy        -  nothing to hide\n"
+        "light        -  nothing to hide\n"
     )
     for _ in range(4):
         assert run_jp("query", "--id", "last", "--attach", "a.txt", "and now?", cwd=root).code == 0

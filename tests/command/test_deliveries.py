@@ -103,9 +103,7 @@ def test_what_tools_return_is_cut_and_referred_to_and_can_be_read_again_and_reca
     assert "'file:///etc/hosts' is not attached to this conversation. These are:" in words_of(refused)
     note = f"[bytes 29999 to 30025 of {len(BIG)} of {handle}; go on with offset 30025]"
     assert words_of(page) == f"2393 is fine\n2394 is fine\n{note}"
-    assert words_of(unknown).startswith(
-        "nothing in this conversation has the handle '0123abcd'. A handle stands in [[cut:"
-    )
+    assert words_of(unknown).startswith("nothing in this conversation has the handle '0123abcd'. A handle is in [[cut:")
 
     reference, cut, diff, *_ = shown_results(tmp_path)
     assert reference.startswith(f"The content of {uri} is identical to the attachment at turn 0 (checksum: sha256:")

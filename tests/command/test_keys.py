@@ -141,7 +141,7 @@ def test_a_keyring_that_does_not_answer_is_said_only_where_nothing_else_helps(tm
     assert run_jp("keys", "rm", "anthropic", cwd=tmp_path, env=ring).code == 4
 
 
-def test_what_a_provider_does_not_accept_is_mended_where_it_is_kept(tmp_path: Path) -> None:
+def test_what_a_provider_does_not_accept_is_repaired_where_it_is_kept(tmp_path: Path) -> None:
     keep(tmp_path)
     error = {"type": "error", "error": {"type": "authentication_error", "message": f"invalid key {KEY}"}}
     reply = Reply(status=401, body=json.dumps(error).encode(), headers=JSON)

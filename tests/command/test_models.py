@@ -133,12 +133,12 @@ def test_what_is_asked_for_is_kept_and_joined_with_what_is_configured(tmp_path: 
     heading, _, first, second = done.stdout.splitlines()
     catalogue = everything["catalogue"]
     day = catalogue["at"][:10]
-    assert heading.startswith(f"mine: catalogue of {day} (0 s ago), 1 left out (--all), 1 skipped that cannot be used")
+    assert heading.startswith(f"mine: catalogue of {day} (0 s ago), 1 not shown (--all), 1 skipped that cannot be used")
     assert first.split()[:6] == ["mine/large", "8,192", "-", "1.5", "-", "-"]
     assert "tools? images? schema?" in first
     assert second.split()[:3] == ["?", "mine/not/there", "-"]
     assert (again.code, again.stdout.splitlines()[1:]) == (0, done.stdout.splitlines()[1:])
-    assert (catalogue["models"], catalogue["skipped"], everything["left_out"]) == (2, 1, 0)
+    assert (catalogue["models"], catalogue["skipped"], everything["omitted"]) == (2, 1, 0)
     assert [model["name"] for model in everything["models"]] == ["large", "not/there", "large-20250101"]
     large = everything["models"][0]
     assert (large["id"], large["listed"], large["in_use"], large["input_price"]) == ("mine/large", True, False, 1.5)

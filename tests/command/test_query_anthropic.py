@@ -370,14 +370,14 @@ def test_reasoning_that_is_rejected_is_not_sent_from_then_on_by_any_process(tmp_
 
     sent = [thoughts(request.json()) for request in server.requests]
     one, two = [("thinking", "sig-1"), ("text", "")], [("thinking", "sig-2"), ("text", "")]
-    mended = [("text", ""), *two]
+    repaired = [("text", ""), *two]
     assert third == (
         0,
         "Three\n",
         "note: the provider does not take earlier reasoning back as the model's own: it is not sent from now on\n",
     )
     assert fourth == (0, "Four\n", "")
-    assert sent == [[], one, [*one, *two], mended, [*mended, ("text", "")]]
+    assert sent == [[], one, [*one, *two], repaired, [*repaired, ("text", "")]]
 
 
 def test_an_answer_that_fills_the_context_window_is_kept_and_not_continued(tmp_path: Path) -> None:
@@ -461,7 +461,7 @@ def test_a_number_of_reasoning_tokens_that_is_rejected_is_brought_within_the_bou
     assert [body["thinking"]["budget_tokens"] for body in bodies] == [2000, 4096]
 
 
-def test_sampling_that_is_refused_is_left_out(tmp_path: Path) -> None:
+def test_sampling_that_is_refused_is_omitted(tmp_path: Path) -> None:
     temperature = ("--cfg", "assistant.model.parameters.temperature=0.5")
     model = ("--model", "anthropic/claude-opus-4-5")
     refused = refusal("temperature: Extra inputs are not permitted")

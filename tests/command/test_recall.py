@@ -1,4 +1,4 @@
-"""`jp conversation recall`: what was left out of a view, by its handle."""
+"""`jp conversation recall`: originals of hidden content, by handle."""
 
 from __future__ import annotations
 

@@ -417,7 +417,7 @@ def test_an_answer_that_is_kept_nowhere_is_not_said_to_be_in_the_log(tmp_path: P
     structured = ask(tmp_path, "--no-persist", "--max-cycles", "1")
     extracted = run_jp("query", "--no-persist", "-x", "write", cwd=tmp_path)
 
-    hint = "--no-persist keeps nothing of the answer: leave it out to have a look\n"
+    hint = "--no-persist keeps nothing of the answer: remove it to see the answer\n"
     assert structured.code == extracted.code == 9
     assert structured.stderr.endswith(f"\nhint: {hint}")
     assert extracted.stderr.endswith(f"\nhint: ask for one in so many words; {hint}")

@@ -133,7 +133,7 @@ def test_what_is_shown_of_a_tool_is_data_too(work: Path) -> None:
     where = f"the workspace's file {work / '.jp' / 'config.toml'}"
     assert tool["origins"] == {"enable": where, "run": f"{where}, for all tools"}
     standing = run_jp("tool", "show", "refresh_resource", cwd=work).stdout
-    rules = '[{"arguments":{"uri":"cmd:**"},"run":"ask"}]  (what jp does by itself)'
+    rules = '[{"arguments":{"uri":"cmd:**"},"run":"ask"}]  (built-in default)'
     assert f"rules         {rules}\n" in standing
 
 

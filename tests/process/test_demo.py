@@ -50,7 +50,7 @@ def test_the_demo_asks_reads_refreshes_and_recalls(demo: str) -> None:
     assert "Yes. `due` adds a `timedelta` now" in demo
     assert re.search(r"← fs_read_file: data/visits.log, 2,000 lines, 43.8 KiB, cut to .*: recall ", demo)
     assert "← recall: " in demo
-    assert "“visit 1000 of the shed” stands in the part that was left out" in demo
+    assert "“visit 1000 of the shed” is in the part that was cut" in demo
     assert "I am a scenario, not a model" not in demo
 
 
@@ -70,7 +70,7 @@ def test_the_demo_compacts_asks_on_what_is_left_and_takes_it_back(demo: str) -> 
     assert sizes
     assert f"tokens: about {sizes[1]} before, {sizes[2]} now" in done
     assert asked.startswith("→ recall(")
-    assert "That one, too: the log was left out" in demo
+    assert "That one, too: the log is hidden from me" in demo
     assert "        visit 2 of the shed" in whole
     assert "[compacted] fs_read_file: success; data/visits.log; " in compacted
     assert "visit 2 of the shed" not in compacted

@@ -305,7 +305,7 @@ def test_nothing_is_left_without_persistence(root: Path) -> None:
     ("arguments", "editors", "expected"),
     [
         ("", {}, (2, "error: there is no query\nhint: type one, as in")),
-        ("--edit", {}, (3, "error: no editor is set\nhint: set EDITOR, or for good: `jp config set --in user")),
+        ("--edit", {}, (3, "error: no editor is set\nhint: set EDITOR, or for all sessions: `jp config set --in user")),
         (
             "--edit",
             {"EDITOR": "no-such-editor -f"},

@@ -344,7 +344,7 @@ def write_hook(path: Path, script: str) -> None:
 
 
 def asked(root: Path) -> list[str]:
-    """What the other jp was called with."""
+    """Return the arguments of each call of the other jp."""
     file = root.parent / "bin/asked"
     return file.read_text(encoding="utf-8").splitlines() if file.exists() else []
 

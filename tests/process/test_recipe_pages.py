@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
+import shutil
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from forked import search_path
-from running import TIMEOUT_SECS, home_beside, isolated_environment
+from forked import run_script
 from stage import make_workspace
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -50,32 +49,16 @@ git add a.md && git commit -qm one && printf 'two\\n' >a.md && git commit -qam t
 printf 'three\\n' >a.md && git add a.md
 jp query --title 'Lexer work' --new "hello" >/dev/null
 """
-NEEDS_JQ = pytest.mark.skipif(
-    subprocess.run(["sh", "-c", "command -v jq"], check=False, capture_output=True).returncode != 0,
-    reason="jq is not installed",
-)
+NEEDS_JQ = pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = make_workspace(tmp_path / "work", SCENARIO)
     (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
-    done = run(PREPARED.replace("$PNG", str(tmp_path / "a.png")), root)
+    done = run_script(PREPARED.replace("$PNG", str(tmp_path / "a.png")), cwd=root)
     assert done.returncode == 0, done.stderr
     return root
-
-
-def run(script: str, root: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["sh", "-c", script],
-        cwd=root,
-        env=isolated_environment(home_beside(root), PATH=search_path()),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=TIMEOUT_SECS,
-        check=False,
-    )
 
 
 def test_every_way_of_another_tool_has_one_of_jp_that_works(root: Path) -> None:
@@ -85,7 +68,7 @@ def test_every_way_of_another_tool_has_one_of_jp_that_works(root: Path) -> None:
         command: (done.returncode, done.stderr)
         for command in TYPED
         if command not in {"jp chat", "jp keys set openai"}
-        for done in [run(command, root)]
+        for done in [run_script(command, cwd=root)]
     }
 
     assert {command: end for command, end in found.items() if end[0] != 0} == {}
@@ -96,7 +79,7 @@ def test_every_way_of_another_tool_has_one_of_jp_that_works(root: Path) -> None:
     [pytest.param(*recipe, id=recipe[0], marks=NEEDS_JQ if "jq" in recipe[1] else ()) for recipe in RECIPES],
 )
 def test_a_recipe_works_as_it_stands(title: str, script: str, root: Path) -> None:
-    done = run(script, root)
+    done = run_script(script, cwd=root)
 
     assert (done.returncode, done.stderr) == (0, ""), title
     assert done.stdout or list(root.glob("*.summary")) or (root / "notes.md").read_text("utf-8") == "An answer.\n"

@@ -7,9 +7,9 @@ import re
 import subprocess
 from pathlib import Path
 
-from forked import run_jp, search_path
+from forked import run_jp, run_script
 from jp.cli.hook import HookSettings, script_of
-from running import TIMEOUT_SECS, home_beside, isolated_environment
+from running import TIMEOUT_SECS
 from stage import make_workspace
 
 ROOT = Path(__file__).parents[2]
@@ -35,23 +35,11 @@ def test_the_scripts_on_the_page_work_as_they_stand(tmp_path: Path) -> None:
         script for script in re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL) if "jp " in script
     ]
 
-    said = [
-        subprocess.run(
-            ["sh", "-c", script],
-            cwd=root,
-            env=isolated_environment(home_beside(root), PATH=search_path()),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=TIMEOUT_SECS,
-            check=False,
-        )
-        for script in scripts
-    ]
+    said = [run_script(script, cwd=root) for script in scripts]
 
     assert [(done.returncode, done.stdout, done.stderr) for done in said] == [
         (0, "The linker.\n", ""),
-        (0, '{"broken":true}\nthere is nothing to leave out\n', ""),
+        (0, '{"broken":true}\nthere is nothing to hide\n', ""),
         (0, said[2].stdout, ""),
         (0, "The linker.\n", ""),
         (0, "kind=haiku\n", ""),

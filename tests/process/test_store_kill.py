@@ -90,7 +90,7 @@ def test_every_blob_that_an_entry_names_is_there(outcomes: list[dict[str, Any]])
 
 
 def test_the_next_writer_mends_says_so_and_goes_on(outcomes: list[dict[str, Any]]) -> None:
-    mended: set[str] = set()
+    repaired: set[str] = set()
     for place in (Path(outcome["place"]) for outcome in outcomes):
         workspace = reopened(place)
         for info in workspace.conversations():
@@ -98,7 +98,7 @@ def test_the_next_writer_mends_says_so_and_goes_on(outcomes: list[dict[str, Any]
             lock = workspace.lock(info)
             lock.acquire(patience=0, waiting=no_waiting)
             with lock, workspace.open(info, lock) as log:
-                mended.update(notice.partition("'")[0] for notice in log.notices)
+                repaired.update(notice.partition("'")[0] for notice in log.notices)
                 torn = len(before.notices) == 1
                 assert any("cut off" in notice for notice in log.notices) == torn
                 assert len(list(info.directory.glob("events.jsonl.torn-1"))) == torn
@@ -112,7 +112,7 @@ def test_the_next_writer_mends_says_so_and_goes_on(outcomes: list[dict[str, Any]
             calls = [entry.id for entry in after.entries if isinstance(entry, ToolCallRequest)]
             assert calls == [entry.request for entry in after.entries if isinstance(entry, ToolCallResponse)]
 
-    assert len(mended) == 3
+    assert len(repaired) == 3
 
 
 def test_the_session_names_the_conversation_or_nothing(outcomes: list[dict[str, Any]]) -> None:

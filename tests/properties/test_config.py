@@ -400,12 +400,12 @@ def with_known_keys(element: Node, said: Any, held: Any) -> Any:
     spoken = {
         name: value
         for name, value in cast("Raw", said).items()
-        if name in known or not is_left_out(element, name, value)
+        if name in known or not is_omitted(element, name, value)
     }
     return known | spoken
 
 
-def is_left_out(node: Node, name: str, value: Any) -> bool:
+def is_omitted(node: Node, name: str, value: Any) -> bool:
     """Whether `value` is what the data of a table lacks because it is the default."""
     return (
         isinstance(node, Table) and node.is_sparse and name in node.fields and value in ({}, node.fields[name].default)

@@ -73,9 +73,9 @@ def assert_counted(sheets: list[Sheet], start: Position, page: Page) -> None:
     """What a page says to be elsewhere is what it does not show."""
     total = sum(len(sheet.text) - sheet.text.count("\n") for sheet in sheets)
     shown = sum(len(text) for row in page.rows for _, text in row[1:])
-    counts = [int(word.replace(",", "")) for word in words_before(page.left_out, "character")]
+    counts = [int(word.replace(",", "")) for word in words_before(page.omitted, "character")]
     assert sum(counts) == total - shown
-    assert bool(page.left_out) == (page.after is not None or start != Position())
+    assert bool(page.omitted) == (page.after is not None or start != Position())
 
 
 def words_before(text: str, noun: str) -> list[str]:

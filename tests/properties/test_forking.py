@@ -55,7 +55,7 @@ def named(entry: AnyEntry) -> AnyEntry:
     )
 
 
-def mended(entries: Sequence[AnyEntry]) -> tuple[AnyEntry, ...]:
+def repaired(entries: Sequence[AnyEntry]) -> tuple[AnyEntry, ...]:
     """A log as its next writer leaves it."""
     return (*entries, *map(named, repair(entries).entries))
 
@@ -80,7 +80,7 @@ def references(entry: AnyEntry) -> list[str]:
 def test_a_fork_of_everything_shows_what_its_source_shows(entries: tuple[AnyEntry, ...]) -> None:
     fork = stamped(forked_stream(entries, whole(entries)))
 
-    assert project(fork, STAND_INS, continuing=True) == project(mended(entries), STAND_INS, continuing=True)
+    assert project(fork, STAND_INS, continuing=True) == project(repaired(entries), STAND_INS, continuing=True)
 
 
 @given(forks(streams.streams()))
@@ -90,7 +90,7 @@ def test_a_fork_up_to_a_turn_shows_what_was_shown_then(fork: tuple[tuple[AnyEntr
     then = [entry for entry, number in zip(entries, numbers, strict=True) if number <= turns.last]
     forked = forked_stream(then, TurnRange(first=0, last=turns.last))
 
-    assert project(stamped(forked), STAND_INS) == project(mended(then), STAND_INS)
+    assert project(stamped(forked), STAND_INS) == project(repaired(then), STAND_INS)
 
 
 @given(forks(streams.streams()))
@@ -98,7 +98,7 @@ def test_a_fork_shows_its_turns_as_the_source_shows_them_where_no_later_summary_
     fork: tuple[tuple[AnyEntry, ...], TurnRange],
 ) -> None:
     entries, turns = fork
-    plain = mended([
+    plain = repaired([
         replace(entry, summary=None, resources=None) if isinstance(entry, Compaction) else entry for entry in entries
     ])
     of_fork = project(stamped(forked_stream(plain, turns)), STAND_INS).turns

@@ -164,7 +164,7 @@ def test_shared_conversations_come_back_as_they_were(stored: Path) -> None:
 
 
 def said(entries: Sequence[AnyEntry]) -> list[list[Any]]:
-    """What every turn that counts says, and which call the first result of each belongs to."""
+    """Return the content of every turn that counts, and the call that each first result belongs to."""
     gone = undone(entries)
     turns = [turn for turn in turns_of(entries) if turn.id not in gone]
     calls = [entry.id for turn in turns for entry in turn.entries if isinstance(entry, ToolCallRequest)]

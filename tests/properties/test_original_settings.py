@@ -107,7 +107,7 @@ RULE: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({"path": st.samp
 
 
 def of_original(rules: Sequence[dict[str, Any]]) -> bool:
-    """Whether only the original JP has such rules."""
+    """Return whether only the original JP has such rules."""
     return any({"create", "update", "delete", "execute"} & rule.keys() for rule in rules)
 
 

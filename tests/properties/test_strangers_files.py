@@ -163,7 +163,7 @@ ORIGINALS: Sequence[Raw] = (
 
 
 def said(drawn: Choices) -> Raw:
-    """What a layer says: of one key, of a section, what matters often, or what the original JP would."""
+    """Draw the settings of a layer: of one key, of a section, what matters often, or what the original JP would."""
     kind = drawn.pick(("key", "key", "section", "section", "said", "said", "original"))
     if kind in {"said", "original"}:
         return drawn.pick(SAID if kind == "said" else ORIGINALS)

@@ -127,7 +127,7 @@ def test_a_diff_is_without_the_files_that_are_excluded(
     assert len(server.requests) == 1
 
 
-def test_many_files_that_are_left_out_are_one_notice(monkeypatch: pytest.MonkeyPatch, context: ResolveContext) -> None:
+def test_many_files_that_are_omitted_are_one_notice(monkeypatch: pytest.MonkeyPatch, context: ResolveContext) -> None:
     text = "".join(f"diff --git a/{n}.svg b/{n}.svg\nold mode 1\n" for n in range(9))
     changed = {"diff": Reply(body=text.encode())}
 
@@ -161,11 +161,11 @@ def test_outdated_comments_come_on_request(monkeypatch: pytest.MonkeyPatch, cont
     more = {f"{PULL_PATH}/comments": as_json([*LINES, {**LINES[1], "id": 3}])}
 
     kept, _ = asked(monkeypatch, github(), context, uri)
-    left_out, _ = asked(monkeypatch, github(more), context, "gh:own/repo/pull/1/reviews")
+    omitted, _ = asked(monkeypatch, github(more), context, "gh:own/repo/pull/1/reviews")
 
     assert kept.notices == ()
     assert "## a.py:9, outdated" in (kept.resources[0].text or "")
-    assert "skipped 2 comments on lines" in left_out.notices[0]
+    assert "skipped 2 comments on lines" in omitted.notices[0]
 
 
 @pytest.mark.parametrize(

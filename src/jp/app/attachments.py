@@ -168,7 +168,7 @@ def _expectation(declaration: Declaration, standing: AttachmentStatus) -> str:
             told = phrase(standing.detail, " now: the next query fails unless it is there by then.")
             return join(" ", (told, standing.hint))
         case "excluded":
-            return f"{written!r} attaches nothing: {standing.detail or 'an exclude leaves it out'}"
+            return f"{written!r} attaches nothing: {standing.detail or 'an exclude matches it'}"
         case _:
             return phrase("the next query fails: ", standing.detail) if standing.detail else ""
 

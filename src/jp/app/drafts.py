@@ -188,7 +188,7 @@ async def edited_text(text: str, *, suffix: str, config: EditorConfig) -> str:
     if editor is None:
         raise ConfigurationError(
             "no editor is set",
-            hint=phrase("set EDITOR, or for good: `", SetSettings(("editor.cmd=vim",), scope="user"), "`"),
+            hint=phrase("set EDITOR, or for all sessions: `", SetSettings(("editor.cmd=vim",), scope="user"), "`"),
         )
     with TemporaryDirectory(prefix="jp-") as directory:
         path = Path(directory) / f"text{suffix}"

@@ -132,7 +132,7 @@ async def _compact(forking: ForkMaker, info: ConversationInfo, profile: str) -> 
 def _chosen_turns(entries: Sequence[AnyEntry], request: ForkRequest) -> TurnRange:
     """Return the turns that are copied. Undone ones among them come along."""
     if request.turns is not None and request.last is not None:
-        raise UsageError(phrase(Option.TURN, " and ", Option.LAST, " exclude each other"), hint="leave one of them out")
+        raise UsageError(phrase(Option.TURN, " and ", Option.LAST, " exclude each other"), hint="remove one of them")
     turns = turns_of(entries)
     if request.turns is not None:
         return parse_turns(request.turns, len(turns), option=Option.TURN)

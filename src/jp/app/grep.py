@@ -262,17 +262,13 @@ def _places(options: Options, *, everywhere: bool) -> dict[str, _Place]:
 
 
 def _storages(options: Options, *, everywhere: bool) -> list[tuple[Storage, bool]]:
-    from jp.workspace.layout import Storage, search_index_path, storage_at, storage_directory
+    from jp.workspace.layout import Storage, search_index_path, storage_at, storage_directory, storages_of
     from jp.workspace.listing import directory_names
     from jp.workspace.search_index import with_index
 
     workspace = open_workspace(options)
     data = workspace.user_data
-    found = {
-        storage.directory: (storage, local)
-        for local in (True, False)
-        for storage in [storage_at(workspace.root, data, local=local)]
-    }
+    found = {storage.directory: (storage, local) for storage, local in storages_of(workspace.root, data)}
     if everywhere:
         own = storage_at(None, data, local=False)
         found.setdefault(own.directory, (own, True))

@@ -79,7 +79,7 @@ def open_workspace(options: Options) -> AnyWorkspace:
     if options.workspace == "":
         raise UsageError(
             phrase(Option.WORKSPACE, " is empty"),
-            hint="leave it out to use the workspace around the current directory",
+            hint="remove it to use the workspace of the current directory",
         )
     explicit = None if options.workspace is None else Path(options.workspace)
     found = find_workspace(current_directory(), explicit=explicit)

@@ -493,7 +493,7 @@ def _dialect(schema: JsonObject) -> type[Validator]:
     found = validator_for(schema, default=Draft202012Validator) if isinstance(wanted, str) else Draft202012Validator
     if found is Draft202012Validator and str(wanted).rstrip("#") != newest:
         message = f"the schema is not valid at /$schema: {wanted!r} is no version of JSON Schema that is known here"
-        raise InvalidSchemaError(message, hint=f"leave it out, or use {newest!r}")
+        raise InvalidSchemaError(message, hint=f"remove it, or use {newest!r}")
     return found
 
 

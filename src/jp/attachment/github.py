@@ -382,8 +382,8 @@ class _Reader:
                 skipped.setdefault(reason, []).append(file)
             else:
                 kept.append(file.text)
-        for reason, left_out in skipped.items():
-            self._notice(f"skipped {_listed(left_out)}: {reason}")
+        for reason, omitted in skipped.items():
+            self._notice(f"skipped {_listed(omitted)}: {reason}")
         if kept:
             text = "".join(kept)
             return self._resource(self._uri.part_uri("diff"), text, title=f"Diff of {self._name}", kind="text/x-diff")

@@ -166,14 +166,14 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def left_out(self) -> int:
+    def omitted(self) -> int:
         """Bytes that were not sent, for any cause."""
         return self.references + self.bounds + self.diffs
 
     @property
     def total(self) -> int:
         """Bytes that were not sent, less those recalled."""
-        return self.left_out - self.recalled
+        return self.omitted - self.recalled
 
 
 class Savings(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,7 +202,7 @@ def savings_of(entries: Sequence[AnyEntry], status_formatter: StatusFormatter, *
         sums = list(accumulate((saved for _, saved in found), initial=Saved()))
         of_requests = [sums[bisect_left(until, sending)] for sending in sendings]
         sent = sum(of_requests, sent)
-        requests += sum(saved.left_out > 0 for saved in of_requests)
+        requests += sum(saved.omitted > 0 for saved in of_requests)
         each = sums[-1]
     return Savings(each=each, sent=sent, requests=requests)
 
@@ -247,8 +247,8 @@ def _saved(original: Carrier, form: Carrier | str) -> Saved:
     if isinstance(form, str):
         full = size_in_bytes(original) if _is_diff(original) else _size(original)
         return Saved(references=full - len(form.encode()))
-    left_out = size_in_bytes(form) - _size(form)
-    return Saved(diffs=left_out) if _is_diff(form) else Saved(bounds=left_out)
+    omitted = size_in_bytes(form) - _size(form)
+    return Saved(diffs=omitted) if _is_diff(form) else Saved(bounds=omitted)
 
 
 def _is_diff(carrier: Carrier) -> bool:

@@ -480,4 +480,4 @@ def _says_anything(compaction: Compaction) -> bool:
 
 def _left_behind(first: int, last: int) -> str:
     turns = f"turn {first}" if first == last else f"turns {first} to {last}"
-    return f"the summary of {turns} was left behind: it tells of turns that are not in the fork"
+    return f"the summary of {turns} was not copied: it covers turns that are not in the fork"

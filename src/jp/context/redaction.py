@@ -131,4 +131,4 @@ def cut_plainly(text: str, limit: int) -> str:
         return text
     head = limit * _HEAD_SHARE // _TAIL_SHARE
     tail = len(text) - (limit - head)
-    return f"{text[:head]} [{tail - head} characters left out] {text[tail:]}"
+    return f"{text[:head]} [{tail - head} characters omitted] {text[tail:]}"

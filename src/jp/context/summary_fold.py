@@ -90,7 +90,7 @@ _Plain = dict[str, Any]
 """A Struct as msgspec converts it: members by name."""
 
 _ABOUT = "About this record"
-_TITLES: tuple[tuple[str, str], ...] = (
+TITLES: tuple[tuple[str, str], ...] = (
     ("Goal", "account.goal"),
     ("The request being worked on, word for word", "spoken.active"),
     ("Requirements, word for word", "account.requirements"),
@@ -132,7 +132,7 @@ _RECORDS = frozenset({
 })
 """The headings under which an item has members with names."""
 
-_PARTS = {title: attrgetter(path) for title, path in _TITLES}
+_PARTS = {title: attrgetter(path) for title, path in TITLES}
 
 
 def opening(nonce: str) -> str:

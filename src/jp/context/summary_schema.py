@@ -103,7 +103,7 @@ _MOST_BRACES = 64
 _TOOL_MARKUP = re.compile(r"<\|?/?(?:tool_calls?|function_calls?|invoke|tool_use)\b|\"tool_calls\"\s*:|\[TOOL_CALLS\]")
 
 
-_SENT_DESCRIPTIONS = {
+SENT_DESCRIPTIONS = {
     "Decision": "What was decided, and why.",
     "MendedError": "What went wrong, and what mended it, if anything did.",
     "StructuredSummary": "What a model says happened. `requirements` are word for word what the person asked for.",
@@ -114,7 +114,7 @@ _SENT_DESCRIPTIONS = {
 def answer_schema() -> dict[str, object]:
     """Return the JSON schema of an account, for providers that enforce a schema."""
     schema = msgspec.json.schema(StructuredSummary)
-    for name, description in _SENT_DESCRIPTIONS.items():
+    for name, description in SENT_DESCRIPTIONS.items():
         schema["$defs"][name]["description"] = description
     return schema
 

@@ -269,7 +269,7 @@ ARGUMENTS_LIMIT = 1_500
 _SQUEEZES = (1, 3, 10, 30)
 """By what the limits are divided, one after the other, until everything fits."""
 
-_OMITTED = "[{count} messages left out here]"
+_OMITTED = "[{count} messages omitted here]"
 _HEAD_PERCENT = 45
 
 

@@ -163,7 +163,7 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
         model: the requested model.
         framing: the format of the response.
         headers: the adapter's own headers (versions, betas).
-        left_out: notes about parameters that are not sent, or in another form, because the model does not accept them.
+        omitted: notes about parameters that are not sent, or in another form, because the model does not accept them.
         unfit: set if the request certainly does not fit the model's window: it can be inspected, and is not sent.
         probe: a body that requests next to nothing, not streamed: a server that ends a stream before its first event
             may respond to it with the reason.
@@ -176,7 +176,7 @@ class WireRequest(msgspec.Struct, frozen=True, kw_only=True):
     sections: Sections
     framing: Framing = "sse"
     headers: tuple[tuple[str, str], ...] = ()
-    left_out: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
     unfit: Unfit | None = None
     probe: JsonObject | None = None
     prefix_bound: tuple[str, ...] = ()

@@ -173,13 +173,13 @@ def _variants(schema: JsonObject, root: JsonObject, seen: tuple[str, ...] = ()) 
 
 def has_absent_properties(strict: JsonObject) -> bool:
     """Return whether an answer to a strict schema may have nulls for optional properties."""
-    return _has_left_out(strict)
+    return _has_omitted(strict)
 
 
-def _has_left_out(value: object) -> bool:
+def _has_omitted(value: object) -> bool:
     if isinstance(value, dict):
-        return value == ABSENT or any(map(_has_left_out, cast("JsonObject", value).values()))
-    return isinstance(value, list) and any(map(_has_left_out, cast("list[object]", value)))
+        return value == ABSENT or any(map(_has_omitted, cast("JsonObject", value).values()))
+    return isinstance(value, list) and any(map(_has_omitted, cast("list[object]", value)))
 
 
 def without_absent(text: str, strict: JsonObject) -> str:
@@ -211,11 +211,11 @@ def _without_absent(value: object, schemas: Sequence[JsonObject], root: JsonObje
     return {
         name: _without_absent(member, members[name], root)
         for name, member in given.items()
-        if member is not None or not _is_left_out(members[name], root)
+        if member is not None or not _is_omitted(members[name], root)
     }
 
 
-def _is_left_out(schemas: Sequence[JsonObject], root: JsonObject) -> bool:
+def _is_omitted(schemas: Sequence[JsonObject], root: JsonObject) -> bool:
     return any(variant == ABSENT for schema in schemas for variant in _variants(schema, root))
 
 

@@ -51,7 +51,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
     rows: tuple[tuple[Fragment, ...], ...]
     after: Position | None
-    left_out: str
+    omitted: str
 
 
 def argument_lines(arguments: JsonObject) -> str:
@@ -75,7 +75,7 @@ def page_of(sheets: Sequence[Sheet], start: Position, *, width: int, rows: int, 
     after = Position(start.sheet, offset) if offset <= len(sheet.text) else Position(start.sheet + 1)
     if after.sheet == len(sheets):
         after = None
-    return Page(rows=tuple(drawn), after=after, left_out=_hidden_text(sheets, start, after, key))
+    return Page(rows=tuple(drawn), after=after, omitted=_hidden_text(sheets, start, after, key))
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:

@@ -92,8 +92,8 @@ def _split(text: str) -> list[str]:
     return sanitize(text).strip("\n").split("\n")
 
 
-def _left_out(output: Output) -> list[str]:
-    return [f"({count_text(output.left_out, 'more line')})"] if output.left_out else []
+def _omitted(output: Output) -> list[str]:
+    return [f"({count_text(output.omitted, 'more line')})"] if output.omitted else []
 
 
 def _plain(part: Part) -> str:
@@ -107,7 +107,7 @@ def _plain(part: Part) -> str:
         case Note(text=text):
             return _lines([one_line(text)], _INDENT)
         case Output(lines=lines):
-            return _lines([*map(sanitize, lines), *_left_out(part)], _INDENT * 2)
+            return _lines([*map(sanitize, lines), *_omitted(part)], _INDENT * 2)
         case _:
             assert_never(part)
 
@@ -134,7 +134,7 @@ class _Pretty:
                 return self._styled([one_line(text)], _FAILED if part.is_failure else _DIM, _INDENT)
             case Output(lines=lines):
                 shown = "".join(f"{_INDENT * 2}{self._output_line(line)}\n" for line in lines)
-                return shown + self._styled(_left_out(part), _DIM, _INDENT * 2)
+                return shown + self._styled(_omitted(part), _DIM, _INDENT * 2)
             case _:
                 assert_never(part)
 

@@ -256,7 +256,7 @@ class _Screen:
         rows = height - len(text) - (columns(text[-1]) + columns(typed)) // width
         said = list(wrapped(self.note, width)) if self.note else []
         page = self._page(width, rows - len(said))
-        below = [] if page is None or not page.left_out else list(wrapped(f"({page.left_out})", width))
+        below = [] if page is None or not page.omitted else list(wrapped(f"({page.omitted})", width))
         asked = [[("", row)] for row in [*said, *below, *text[:-1]]]
         return [*(page.rows if page else ()), *asked]
 
@@ -270,7 +270,7 @@ class _Screen:
         reserved = needed = 0
         while True:
             page = page_of(self._about.sheets, self._place, width=width, rows=rows - reserved, key=key)
-            needed = len(list(wrapped(f"({page.left_out})", width))) if page.left_out else 0
+            needed = len(list(wrapped(f"({page.omitted})", width))) if page.omitted else 0
             if needed <= reserved:
                 self._after = page.after
                 return page

@@ -111,10 +111,10 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines that a tool or a file brought; `left_out` more are not shown."""
+    """Lines that a tool or a file brought; `omitted` more are not shown."""
 
     lines: tuple[str, ...]
-    left_out: int = 0
+    omitted: int = 0
 
 
 Part = Heading | Request | Message | Data | Reasoning | Note | Output
@@ -175,7 +175,7 @@ def _text(carrier: Carrier, load: CarrierChange, bound: int | None) -> Iterator[
     lines = content.text.splitlines()
     shown = lines if bound is None else lines[:bound]
     if shown:
-        yield Output(lines=tuple(shown), left_out=len(lines) - len(shown))
+        yield Output(lines=tuple(shown), omitted=len(lines) - len(shown))
 
 
 def _is_binary(carrier: Carrier) -> bool:

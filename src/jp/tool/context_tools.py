@@ -28,15 +28,15 @@ _SMALLEST_PAGE = 256
 _RECALL = ToolDefinition(
     name=RECALL,
     description=(
-        "Read what was left out of this conversation to save room. Where text was cut stands "
-        "[[cut:…:HANDLE:+CHARACTERS]] from offset BYTES; what stands for an old result or argument says recall HANDLE. "
-        "search_history finds handles by words. "
+        "Read content that was removed from this conversation to save room. Where text was cut there is "
+        "[[cut:…:HANDLE:+CHARACTERS]] from offset BYTES; the line in place of an old result or argument says "
+        "recall HANDLE. search_history finds handles by words. "
         "It gives one page of the original and the offset of the next one."
     ),
     parameters={
         "type": "object",
         "properties": {
-            "handle": {"type": "string", "description": "The handle as it stands there, such as 0123abcd."},
+            "handle": {"type": "string", "description": "The handle as it is written there, such as 0123abcd."},
             "offset": {"type": "integer", "description": "The byte to begin at; without it, at the beginning."},
             "lines": {"type": "integer", "description": "At most so many lines; without it, as many as fit."},
         },
@@ -45,7 +45,7 @@ _RECALL = ToolDefinition(
     },
 )
 
-_WHERE = "A handle stands in [[cut:…:HANDLE:+CHARACTERS]], or after the word recall in what stands for an old result."
+_WHERE = "A handle is in [[cut:…:HANDLE:+CHARACTERS]], or after the word recall in the line in place of an old result."
 
 
 class HandleError(JpError):
@@ -311,7 +311,7 @@ _REFRESH_RESOURCE = ToolDefinition(
     parameters={
         "type": "object",
         "properties": {
-            "uri": {"type": "string", "description": "The URI of the attachment, exactly as it stands with it."}
+            "uri": {"type": "string", "description": "The URI of the attachment, exactly as it is written there."}
         },
         "required": ["uri"],
         "additionalProperties": False,

@@ -373,16 +373,20 @@ def _holdable(facts: Facts | None) -> Facts | None:
     if facts is None:
         return None
     texts = {name: value for name, value in asdict(facts).items() if isinstance(value, str) and not _is_storable(value)}
-    return replace(facts, **{name: _mended(text) for name, text in texts.items()}) if texts else facts
+    return replace(facts, **{name: _without_surrogates(text) for name, text in texts.items()}) if texts else facts
 
 
 def _storable(block: Block) -> Block:
     """Return `block` as a log can hold it: halves of surrogate pairs have no UTF-8."""
     match block:
         case TextBlock(text=str(text)):
-            return block if _is_storable(text) else replace(block, text=_mended(text))
+            return block if _is_storable(text) else replace(block, text=_without_surrogates(text))
         case ResourceBlock(resource=Resource(text=str(text)) as resource):
-            return block if _is_storable(text) else replace(block, resource=replace(resource, text=_mended(text)))
+            return (
+                block
+                if _is_storable(text)
+                else replace(block, resource=replace(resource, text=_without_surrogates(text)))
+            )
         case _:
             return block
 
@@ -397,7 +401,7 @@ def _is_storable(text: str) -> bool:
     return True
 
 
-def _mended(text: str) -> str:
+def _without_surrogates(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 

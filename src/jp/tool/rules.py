@@ -45,12 +45,12 @@ def fitted(schema: JsonObject, arguments: JsonObject) -> JsonObject:
     given = {
         name: _fitted(properties[name], value) if name in properties else value for name, value in arguments.items()
     }
-    left_out = {
+    omitted = {
         name: item["default"]
         for name, item in properties.items()
         if name not in given and _is_object(item) and "default" in item and not _problems(item, item["default"], name)
     }
-    return {**given, **left_out}
+    return {**given, **omitted}
 
 
 def _fitted(schema: object, value: object) -> object:

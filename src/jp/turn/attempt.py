@@ -73,7 +73,7 @@ class AttemptRun:
 
     `continued` is the text that this attempt goes on from, None where it starts afresh, and `is_complete` says that
     the text had come to its end: what the attempt repeats of it is dropped, and so is reasoning about how to go on.
-    `mended` says that the attempt before it was rejected for its reasoning.
+    `reasoning_removed` says that the attempt before it was rejected for its reasoning.
     """
 
     def __init__(
@@ -83,13 +83,13 @@ class AttemptRun:
         number: int,
         continued: str | None = None,
         is_complete: bool = False,
-        mended: bool = False,
+        reasoning_removed: bool = False,
     ) -> None:
         self._provider = ports.provider
         self._recorder = ports.recorder
         self._renderer = ports.renderer
         self._number = number
-        self._mended = mended
+        self._reasoning_removed = reasoning_removed
         self._continuing = continued is not None
         self._is_structured = False
         self._joiner = Follower(continued) if continued is not None and is_complete else Joiner(continued or "")
@@ -114,7 +114,7 @@ class AttemptRun:
             finish = "error" if self._builder.finished is None else self._builder.finished.reason
         except ProviderError as failure:
             finish, error = "error", failure
-            rejected = rejected_reasoning(self._provider, request.thread, failure, again=self._mended)
+            rejected = rejected_reasoning(self._provider, request.thread, failure, again=self._reasoning_removed)
         finally:
             self._close(
                 CycleEnd(

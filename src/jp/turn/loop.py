@@ -62,8 +62,8 @@ def refusal_of(call: ToolCallRequest, entries: Sequence[AnyEntry]) -> ToolCallRe
     handles = ", ".join(marked_handles(arguments, nonce))
     what = f" ({handles})" if handles else ""
     text = (
-        f"Not run: the arguments have a marker `[[cut:…]]` in them{what}. It stands for text of which the middle is "
-        "not shown to you any more, and is not that text. Recall it, and call again with the whole text in its place."
+        f"Not run: the arguments have a marker `[[cut:…]]` in them{what}. It marks a place where the middle of a "
+        "text is not shown to you any more. Recall it, and call again with the whole text in its place."
     )
     return ToolCallResponse(request=call.id, content=(TextBlock(text=text),), is_error=True)
 
@@ -241,7 +241,7 @@ class TurnLoop:
             number=state.attempt,
             continued=self._message if ask.continuing else None,
             is_complete=self._has_whole_message,
-            mended=state.mended,
+            reasoning_removed=state.reasoning_removed,
         )
         result = await attempt.run(prepared)
         if result.text:

@@ -31,14 +31,14 @@ class TurnState(msgspec.Struct, frozen=True, kw_only=True):
     """The progress of a turn.
 
     `cycle` counts from 0, and `attempt` counts from 1 within a cycle. `retries` counts the attempts after transient
-    failures. `mended` is true if one attempt was sent without rejected reasoning. `answered` is true if message text
-    or data has arrived in this turn.
+    failures. `reasoning_removed` is true if one attempt was sent without rejected reasoning. `answered` is true if
+    message text or data has arrived in this turn.
     """
 
     cycle: int = 0
     attempt: int = 1
     retries: int = 0
-    mended: bool = False
+    reasoning_removed: bool = False
     continuations: int = 0
     insistence: int = 0
     answered: bool = False
@@ -95,7 +95,7 @@ def after_attempt(state: TurnState, ended: AttemptEnded, limits: Limits) -> tupl
         case "length" if ended.incomplete and state.continuations < limits.max_continuations:
             return _next_cycle(replace(state, continuations=state.continuations + 1), limits, Ask(continuing=True))
         case "error" | "cancelled" if ended.mendable and not ended.whole:
-            return replace(state, attempt=state.attempt + 1, mended=True), Ask(continuing=ended.incomplete)
+            return replace(state, attempt=state.attempt + 1, reasoning_removed=True), Ask(continuing=ended.incomplete)
         case "error" | "cancelled" if ended.retryable and not ended.whole:
             retried = replace(state, attempt=state.attempt + 1, retries=state.retries + 1)
             return retried, Ask(continuing=ended.incomplete)
@@ -128,7 +128,7 @@ def _ending(finish: Finish, *, answered: bool, owing: bool) -> Ending:
 def _next_cycle(state: TurnState, limits: Limits, ask: Ask) -> tuple[TurnState, Ask | EndTurn]:
     if state.cycle + 1 >= limits.max_cycles:
         return state, EndTurn(ending="capped")
-    return replace(state, cycle=state.cycle + 1, attempt=1, retries=0, mended=False), ask
+    return replace(state, cycle=state.cycle + 1, attempt=1, retries=0, reasoning_removed=False), ask
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ import msgspec
 
 from jp.workspace.blobs import locked_directory
 from jp.workspace.files import storage_errors
-from jp.workspace.layout import Storage, storage_at
+from jp.workspace.layout import Storage, storages_of
 from jp.workspace.lifecycle import named_in
 from jp.workspace.workspace import Workspace
 
@@ -52,7 +52,7 @@ def find_garbage(workspace: Workspace, *, progress: Callable[[str], object] = la
     named = _named(workspace, progress)
     latest = workspace.stamps.now() / 1000 - KEPT_SECONDS
     found: list[GarbageFile] = []
-    for storage in _storages(workspace):
+    for storage, _ in storages_of(workspace.root, workspace.user_data):
         for path, status in _files(storage.blobs):
             is_blob = _BLOB.fullmatch(path.name) is not None
             is_unused = path.name not in named if is_blob else _TEMPORARY.fullmatch(path.name) is not None
@@ -82,19 +82,13 @@ def collect(garbage: GarbageFile, *, now: float) -> bool:
     return False
 
 
-def _storages(workspace: Workspace) -> list[Storage]:
-    """Return where conversations lie: in the workspace, and in the user's data."""
-    found = [storage_at(workspace.root, workspace.user_data, local=is_local) for is_local in (False, True)]
-    return found if found[0] != found[1] else found[:1]
-
-
 def _named(workspace: Workspace, progress: Callable[[str], object]) -> set[str]:
     """Return the checksums that conversations name: in entries, and anywhere in their files."""
     named: set[str] = set()
     for info in workspace.conversations():
         progress(f"reading {info.id} …")
         named |= named_in(workspace.read(info).entries)
-    for storage in _storages(workspace):
+    for storage, _ in storages_of(workspace.root, workspace.user_data):
         named |= _mentioned(storage)
     return named
 

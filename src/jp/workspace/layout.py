@@ -219,6 +219,16 @@ def storage_at(root: Path | None, user_data: Path, *, local: bool, create: bool 
     return Storage(silo_directory(marker, user_data, create=create), private=True)
 
 
+def storages_of(root: Path | None, user_data: Path) -> list[tuple[Storage, bool]]:
+    """Return the storages of the workspace at `root`, each with whether it is the local one; outside any it is one.
+
+    Raises:
+        StorageError: the workspace's id is not one.
+    """
+    shared, silo = (storage_at(root, user_data, local=is_local) for is_local in (False, True))
+    return [(shared, False)] if silo == shared else [(shared, False), (silo, True)]
+
+
 def create_id(marker: Path) -> str | None:
     """Give a workspace its id, or find the one that it has; None where it cannot be written.
 

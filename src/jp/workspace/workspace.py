@@ -27,6 +27,7 @@ from jp.workspace.layout import (
     search_index_path,
     storage_at,
     storage_directory,
+    storages_of,
     user_data_directory,
 )
 from jp.workspace.listing import (
@@ -89,7 +90,7 @@ class Workspace:
         Raises:
             StorageError: a directory cannot be listed.
         """
-        storages = self._storages()
+        storages = storages_of(self.root, self.user_data)
         return {conversation_id for storage, _ in storages for conversation_id, _ in directories_in(storage, wanted)}
 
     def get(self, conversation_id: ConversationId) -> ConversationInfo:
@@ -227,7 +228,7 @@ class Workspace:
     def _directories(self, wanted: Collection[ConversationId] | None = None) -> list[tuple[ConversationId, Path, bool]]:
         found = [
             (conversation_id, directory, local)
-            for storage, local in self._storages()
+            for storage, local in storages_of(self.root, self.user_data)
             for conversation_id, directory in directories_in(storage, wanted)
         ]
         if len({conversation_id for conversation_id, _, _ in found}) == len(found):
@@ -238,7 +239,7 @@ class Workspace:
 
     def _refuse_link(self, conversation_id: ConversationId) -> None:
         """Raise if the directory of a conversation is a link, which jp does not follow."""
-        for storage, _ in self._storages():
+        for storage, _ in storages_of(self.root, self.user_data):
             for name in directory_names(storage.conversations, links=True):
                 if conversation_id_of(name) == conversation_id:
                     where = str(storage.conversations / name)
@@ -254,10 +255,6 @@ class Workspace:
             msg = f"conversation {str(info.id)!r} was moved to another place just now"
             raise StorageError(msg, hint="Run the command again.")
         unmark(info.directory)
-
-    def _storages(self) -> list[tuple[Storage, bool]]:
-        silo = storage_at(self.root, self.user_data, local=True)
-        return [(self._shared, False)] if silo == self._shared else [(self._shared, False), (silo, True)]
 
     def _blobs(self, info: ConversationInfo) -> BlobStore:
         storage = self._storage_of(info)

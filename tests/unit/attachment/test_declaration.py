@@ -57,7 +57,7 @@ def test_what_exists_as_it_stands_is_that_file(name: str, uri: str) -> None:
     assert parse(name, around(name)) == ParsedDeclaration(uri=uri)
 
 
-def test_a_conversation_can_be_left_out() -> None:
+def test_a_conversation_can_be_omitted() -> None:
     assert parse("!jp-c17?u", around()) == ParsedDeclaration(uri="jp:jp-c17?select=u", exclude=True)
 
 

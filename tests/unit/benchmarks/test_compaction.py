@@ -31,7 +31,7 @@ def rounds(count: int) -> list[dict[str, object]]:
             {"role": "user", "text": f"Please mend part number {number}."},
             {"role": "assistant", "reasoning": "It has to be read first. " * 30, "tool_calls": [call]},
             {"role": "tool", "tool_call_id": f"c{number}", "text": f"line of part {number}\n" * 400},
-            {"role": "assistant", "text": f"Part {number} is mended."},
+            {"role": "assistant", "text": f"Part {number} is repaired."},
         ]
         messages += made
     return messages

@@ -84,7 +84,7 @@ def test_a_patch_names_its_file_in_its_text() -> None:
     assert gold_of(session) == (Fact("file", "src/a.py"),)
 
 
-def test_a_recorded_session_is_mended_before_anything_is_measured() -> None:
+def test_a_recorded_session_is_repaired_before_anything_is_measured() -> None:
     session: Transcript = read_session(rows({"role": "user", "text": "Go on."}, call("bash", {"command": "make"})))
 
     assert [row.role for row in session] == ["user"]

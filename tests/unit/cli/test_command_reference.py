@@ -23,14 +23,14 @@ Options before or after any command:
 
 
 def reference() -> str:
-    """The page, written anew."""
+    """Return the page as the commands are now."""
     head = HEAD.format(options="\n".join(rows(OPTIONS)))
     pages = ((path, LoadedCommand(command, ("jp", *path)).page()) for path, command in walk(ROOT))
     return "\n".join([head, *("\n".join(section(" ".join(path), page)) for path, page in pages)])
 
 
 def section(name: str, page: Page) -> Iterator[str]:
-    """The lines about one command."""
+    """Yield the lines about one command."""
     yield f"## `jp {name}`\n"
     yield f"```\n{page.usage}\n```\n"
     for paragraph in page.text.split("\n\n"):
@@ -51,7 +51,7 @@ def rows(found: Rows) -> Iterator[str]:
 
 
 def prose(text: str) -> str:
-    """Text in which nothing is taken for markup that is none: what stands in backquotes stays."""
+    """Return text with its markup escaped, except in backquotes."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if part.startswith("`") else re.sub(r"([*_<>\[\]|])", r"\\\1", part) for part in parts)
 

@@ -124,7 +124,7 @@ def test_what_summaries_took_is_counted_and_said() -> None:
     assert report_value(found)["summaries"]["usage"]["output"] == 7
 
 
-def test_what_was_left_out_of_requests_is_said_with_what_left_it_out_and_what_was_recalled() -> None:
+def test_savings_of_requests_are_told_by_kind_and_with_what_was_recalled() -> None:
     sent = Saved(bounds=40_960, diffs=1_024, recalled=2_048)
     savings = Savings(each=Saved(bounds=20_480), sent=sent, requests=3)
     found = replace(report(PARTLY), savings=savings)
@@ -132,7 +132,7 @@ def test_what_was_left_out_of_requests_is_said_with_what_left_it_out_and_what_wa
     lines = plain_text(report_parts(found, by_cycle=False), width=None).splitlines()
 
     assert (
-        "saved      41.0 KiB, about 10,496 tokens, left out of 3 requests: 40.0 KiB by bounds, 1.0 KiB by diffs"
+        "saved      41.0 KiB, about 10,496 tokens, not sent in 3 requests: 40.0 KiB by bounds, 1.0 KiB by diffs"
         in lines
     )
     assert "recalled   2.0 KiB, about 512 tokens" in lines
@@ -142,7 +142,7 @@ def test_what_was_left_out_of_requests_is_said_with_what_left_it_out_and_what_wa
     assert value["sent"]["total"] == {"bytes": 39_936, "tokens": 9_984}
 
 
-def test_where_nothing_was_left_out_nothing_is_said_of_it() -> None:
+def test_where_nothing_was_omitted_nothing_is_said_of_it() -> None:
     text = plain_text(report_parts(report(PARTLY), by_cycle=False), width=None)
 
     assert "saved" not in text

@@ -83,7 +83,7 @@ def test_a_summary_of_turns_that_are_all_copied_comes_along() -> None:
 def test_a_summary_of_more_is_left_behind_with_a_notice(first: int, last: int) -> None:
     found = fork(stream(SUMMARY), first, last)
 
-    assert found.notices == ("the summary of turns 1 to 2 was left behind: it tells of turns that are not in the fork",)
+    assert found.notices == ("the summary of turns 1 to 2 was not copied: it covers turns that are not in the fork",)
     assert not any(isinstance(entry, Compaction) for entry in found.entries)
 
 
@@ -105,7 +105,7 @@ def test_a_summary_that_ends_before_the_cycles_of_a_turn_tells_nothing_of_that_t
 def test_a_summary_of_one_turn_is_told_of_as_such() -> None:
     (notice,) = fork(stream(replace(SUMMARY, to_cycle=0)), 2, 2).notices
 
-    assert notice.startswith("the summary of turn 1 was left behind")
+    assert notice.startswith("the summary of turn 1 was not copied")
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_without_anything_to_save_nothing_is_saved() -> None:
     assert savings(*attach(0, FULL), *called("c", TextBlock(text="short")), *answered()) == Savings()
 
 
-def test_what_is_left_out_is_left_out_of_every_request_that_follows() -> None:
+def test_what_is_omitted_is_omitted_of_every_request_that_follows() -> None:
     entries = [*attach(0, FULL), *called("a", CUT, ResourceBlock(resource=AGAIN)), *answered(3)]
 
     each = Saved(bounds=4_100, references=1_000 - SENTENCE)
@@ -75,7 +75,7 @@ def test_a_reference_counts_with_the_form_that_would_have_stood_there_and_a_diff
     )
 
 
-def test_what_is_recalled_is_counted_against_what_was_left_out() -> None:
+def test_what_is_recalled_is_counted_against_what_was_omitted() -> None:
     entries = [*attach(0), *called("a", CUT), *called("b", TextBlock(text="y" * 300), name="recall"), *answered()]
 
     found = savings(*entries)

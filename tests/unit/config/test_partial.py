@@ -270,7 +270,7 @@ def test_whoever_does_not_want_errors_gets_what_is_valid_and_a_list_of_the_rest(
     }
 
 
-def test_an_invalid_list_is_left_out_where_errors_are_not_wanted() -> None:
+def test_an_invalid_list_is_omitted_where_errors_are_not_wanted() -> None:
     refused: list[InvalidValueError] = []
 
     change = read_partial({"config_load_paths": 5}, refuse=refused.append)

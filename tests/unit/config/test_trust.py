@@ -175,7 +175,7 @@ def test_a_tool_that_the_user_names_is_needed() -> None:
     ]
 
 
-def test_what_is_extended_outside_is_left_out_until_it_is_accepted() -> None:
+def test_what_is_extended_outside_is_omitted_until_it_is_accepted() -> None:
     layers = (
         foreign({"user": {"name": "x"}}, "/etc/jp.toml", reached="/etc/jp.toml"),
         foreign({}, reaches=("/etc/jp.toml",)),

@@ -16,7 +16,7 @@ from jp.context.types import Block, Call, Message, ReasoningBlock, StoredBlock, 
         (-1, 0, 0),
     ],
 )
-def test_from_how_many_tokens_on_something_is_left_out(window: int, reserved: int, full: int) -> None:
+def test_from_how_many_tokens_on_something_is_omitted(window: int, reserved: int, full: int) -> None:
     assert threshold(Budget(window=window, reserved=reserved)) == full
 
 

@@ -38,7 +38,7 @@ def test_the_ends_of_what_requests_share_are_marked(pieces: tuple[Piece, ...], e
     assert hints(*pieces) == expected
 
 
-def test_of_more_than_four_places_those_that_are_worth_least_are_left_out() -> None:
+def test_of_more_than_four_places_those_that_are_worth_least_are_omitted() -> None:
     found = hints(TOOL, SYSTEM, FILE, ASKED, ANSWER, ASKED)
 
     assert found == [(1, "static_prefix"), (2, "attachment"), (3, "previous_request"), (5, "newest")]

@@ -34,4 +34,4 @@ def test_halves_of_surrogate_pairs_do_not_come_along() -> None:
 
 def test_a_plain_cut_says_how_much_is_missing() -> None:
     assert cut_plainly("abcdefghij", 10) == "abcdefghij"
-    assert cut_plainly("abcdefghij", 4) == "abc [6 characters left out] j"
+    assert cut_plainly("abcdefghij", 4) == "abc [6 characters omitted] j"

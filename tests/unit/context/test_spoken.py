@@ -64,7 +64,7 @@ def test_the_first_and_the_active_stay_and_the_oldest_of_the_others_go() -> None
     assert fold_spoken((), begins=True, is_active=True).spoken == Spoken()
 
 
-def test_one_that_does_not_fit_is_not_left_out_in_favour_of_older_ones() -> None:
+def test_one_that_does_not_fit_is_not_omitted_in_favour_of_older_ones() -> None:
     found = fold_spoken(("old", "x" * 50, "new"), begins=False, is_active=False, limit=20)
 
     assert found.spoken.later == ("new",)

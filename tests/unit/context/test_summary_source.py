@@ -91,9 +91,9 @@ def test_stored_content_is_read_where_it_is_text_and_at_hand() -> None:
 def test_long_pieces_keep_their_beginning_and_end() -> None:
     text = shown((user("a" * 5_000 + "b" * 5_000), *ran("x" * 3_000, "c" * 9_000)))
 
-    assert "a" * 4_500 + " [4000 characters left out] " + "b" * 1_500 in text
-    assert "characters left out" in text.split("call of run")[1]
-    assert "[3000 characters left out]" in text.split("result of run")[1]
+    assert "a" * 4_500 + " [4000 characters omitted] " + "b" * 1_500 in text
+    assert "characters omitted" in text.split("call of run")[1]
+    assert "[3000 characters omitted]" in text.split("result of run")[1]
 
 
 @pytest.mark.parametrize(("room", "most", "count"), [(10**6, 2, 1), (12_000, 2, 2), (3_000, 2, 2), (1_500, 2, 2)])
@@ -115,7 +115,7 @@ def test_what_is_too_much_even_in_short_loses_its_middle_with_a_note() -> None:
 
     first, last = parts_of(source, 1_000, 2)
 
-    assert "messages left out here]" in first + last
+    assert "messages omitted here]" in first + last
     assert "ask 0\n" in first
     assert "ask 899\n" in last
     assert max(estimate_tokens(first), estimate_tokens(last)) <= 1_000

@@ -27,7 +27,7 @@ BLOCKED = Circumstances(is_blocked=True, is_cooling=True)
         (replace(ABOVE, reclaimable=9), Circumstances(), "min_reclaim"),
     ],
 )
-def test_why_something_is_left_out_or_not_is_a_code(numbers: Numbers, circumstances: Circumstances, code: str) -> None:
+def test_why_something_is_omitted_or_not_is_a_code(numbers: Numbers, circumstances: Circumstances, code: str) -> None:
     verdict = decide(numbers, circumstances)
 
     assert code == (verdict.reason if isinstance(verdict, Triggered) else verdict.because)

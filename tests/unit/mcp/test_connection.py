@@ -182,7 +182,7 @@ def test_a_list_that_changes_is_read_again(tmp_path: Path) -> None:
     with_server(work, tmp_path, server(MCP_TOOLS="echo,change"))
 
 
-def test_a_list_is_bounded_and_names_that_nobody_can_mean_are_left_out(
+def test_a_list_is_bounded_and_names_that_nobody_can_mean_are_omitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def few(connection: Connection, _: Heard) -> None:

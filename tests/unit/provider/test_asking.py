@@ -46,7 +46,7 @@ def test_a_policy_of_the_cache_that_nobody_obeys_is_said(provider: str, model: s
     adapter = create_adapter(LlmConfig(), provider, kind=provider)
     policies: list[Any] = ["short", "off", "long"]
     asked = {policy: replace(ASKED, model=model, parameters=Parameters(cache=policy)) for policy in policies}
-    said = {policy: adapter.render(thread).left_out for policy, thread in asked.items()}
+    said = {policy: adapter.render(thread).omitted for policy, thread in asked.items()}
 
     assert [policy for policy in policies if said[policy]] == unmet
     assert all(said[policy][0].startswith(f"cache {policy!r} not sent: ") for policy in unmet)

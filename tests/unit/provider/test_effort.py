@@ -88,7 +88,7 @@ def test_a_refused_effort_becomes_the_nearest_that_the_refusal_names(asked: Any,
         ("top_p", 0.0, "top_p: Input should be greater than or equal to 0.01", 0.01),
     ],
 )
-def test_refused_sampling_is_brought_within_bounds_or_left_out(field: str, asked: Any, message: str, sent: Any) -> None:
+def test_refused_sampling_is_brought_within_bounds_or_omitted(field: str, asked: Any, message: str, sent: Any) -> None:
     correction = corrected_parameters(Parameters(**{field: asked}), message)
 
     assert correction is not None

@@ -42,18 +42,18 @@ def test_how_much_is_not_shown_is_said_to_the_character() -> None:
     first = page("one\ntwo\nthree" + "e" * 20, "four", width=10, rows=3)
 
     assert shown(first) == ["│ one", "│ two", "│ threeee"]
-    assert first.left_out == "not on the screen: 2 lines, 22 characters; p shows more"
+    assert first.omitted == "not on the screen: 2 lines, 22 characters; p shows more"
     assert first.after is not None
     second = page("one\ntwo\nthree" + "e" * 20, "four", width=10, rows=3, start=first.after)
-    assert second.left_out == "not on the screen: 1 line, 4 characters below, 3 lines, 13 characters above; p goes on"
+    assert second.omitted == "not on the screen: 1 line, 4 characters below, 3 lines, 13 characters above; p goes on"
     assert second.after == Position(1)
     last = page("one\ntwo\nthree" + "e" * 20, "four", width=10, rows=3, start=Position(1))
-    assert last.left_out == "not on the screen: 3 lines, 31 characters above; p starts again"
+    assert last.omitted == "not on the screen: 3 lines, 31 characters above; p starts again"
     assert last.after is None
 
 
 def test_what_is_all_shown_leaves_nothing_to_say() -> None:
-    assert (page("a\n\nb").left_out, page("a\n\nb").after) == ("", None)
+    assert (page("a\n\nb").omitted, page("a\n\nb").after) == ("", None)
     assert shown(page("a\n\nb\n")) == ["│ a", "│ ", "│ b", "│ "]
 
 

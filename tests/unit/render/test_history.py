@@ -204,7 +204,7 @@ def test_turns_can_be_chosen() -> None:
         (Extent(tool_lines=0), "line 0"),
     ],
 )
-def test_parts_can_be_left_out(extent: Extent, missing: str) -> None:
+def test_parts_can_be_omitted(extent: Extent, missing: str) -> None:
     assert missing in text(CONVERSATION)
     assert missing not in text(CONVERSATION, extent)
 

@@ -110,7 +110,7 @@ TYPED: JsonObject = {
         ({"any": "[1]", "unknown": "2"}, {"any": "[1]", "unknown": "2"}),
     ],
 )
-def test_what_models_get_wrong_is_put_right_and_what_is_left_out_has_its_default(
+def test_what_models_get_wrong_is_put_right_and_what_is_omitted_has_its_default(
     given: JsonObject, expected: JsonObject
 ) -> None:
     assert fitted(TYPED, given) == {"count": 3, **expected}

@@ -63,7 +63,7 @@ def test_a_call_that_fits_has_its_defaults_and_its_types(arguments: JsonObject |
         ({"pth": "a"}, "so nothing ran: 'path' is missing; 'pth' is not known; did you mean 'path'?"),
     ],
 )
-def test_what_does_not_fit_is_told_so_that_it_can_be_mended(arguments: JsonObject | str, why: str) -> None:
+def test_what_does_not_fit_is_told_so_that_it_can_be_fixed(arguments: JsonObject | str, why: str) -> None:
     assert why in told(checked(arguments))
 
 

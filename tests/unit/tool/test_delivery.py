@@ -233,7 +233,7 @@ def test_delivering_twice_changes_nothing() -> None:
     assert deliver(once) == once
 
 
-def test_what_no_log_can_hold_is_mended() -> None:
+def test_what_no_log_can_hold_is_repaired() -> None:
     broken = "a\ud800b"
 
     blocks = delivered(

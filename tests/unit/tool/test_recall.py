@@ -106,8 +106,8 @@ def test_empty_content_is_all_there_is() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"handle": "no handle"}, "'no handle' is no handle. A handle stands in [[cut:"),
-        ({"handle": "0123abcd"}, "nothing in this conversation has the handle '0123abcd'. A handle stands in"),
+        ({"handle": "no handle"}, "'no handle' is no handle. A handle is in [[cut:"),
+        ({"handle": "0123abcd"}, "nothing in this conversation has the handle '0123abcd'. A handle is in"),
         ({"handle": checksum(PICTURE)[:8]}, "is binary content (image/png) of 4 bytes, which is no text: the user can"),
         ({"handle": checksum(TEXT)[:8], "offset": len(LINES.encode())}, "has 19890 bytes, counted from 0."),
         ({"handle": checksum(TEXT)[:8], "offset": -1}, "offset is -1, but"),

@@ -84,7 +84,7 @@ def test_the_first_rule_that_matches_decides_and_else_the_tools_own_mode() -> No
     assert mode((RuleConfig(run="skip"),), name="anything") == "skip"
 
 
-def test_a_rule_for_an_argument_that_is_left_out_does_not_match() -> None:
+def test_a_rule_for_an_argument_that_is_omitted_does_not_match() -> None:
     rules = (RuleConfig(arguments={"path": "**"}, run="unattended"),)
 
     assert mode(rules, path="a") == "unattended"

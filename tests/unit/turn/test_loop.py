@@ -438,7 +438,7 @@ def thoughtful_log(*answers: list[Step]) -> MemoryRecorder:
     return recorder
 
 
-def test_reasoning_that_is_rejected_is_left_out_from_then_on() -> None:
+def test_reasoning_that_is_rejected_is_omitted_from_then_on() -> None:
     recorder = thoughtful_log(reasoned("a"), reasoned("b"))
     first = Stage([rejected()], answer("Hello"), recorder=recorder)
     first.provider.located = (recorder.entries[4].id,)
@@ -456,7 +456,7 @@ def test_reasoning_that_is_rejected_is_left_out_from_then_on() -> None:
     assert ends == [(1, "rejected_reasoning", (recorder.entries[4].id,)), (2, None, ())]
 
 
-def test_reasoning_that_is_rejected_without_a_place_is_all_left_out_but_another_model_s() -> None:
+def test_reasoning_that_is_rejected_without_a_place_is_all_omitted_but_another_model_s() -> None:
     recorder = thoughtful_log(reasoned("a"), reasoned("b"), reasoned("c", model="other"))
     stage = Stage([rejected()], answer("Hello"), recorder=recorder)
 

@@ -79,7 +79,7 @@ def test_a_retry_stays_in_its_cycle() -> None:
 def test_an_attempt_without_rejected_reasoning_is_no_retry() -> None:
     state, _ = after_attempt(TurnState(cycle=1), AttemptEnded(finish="error", mendable=True), LIMITS)
 
-    assert state == TurnState(cycle=1, attempt=2, mended=True)
+    assert state == TurnState(cycle=1, attempt=2, reasoning_removed=True)
 
 
 def test_a_demand_is_made_again_in_a_new_cycle() -> None:
@@ -89,7 +89,7 @@ def test_a_demand_is_made_again_in_a_new_cycle() -> None:
 
 
 def test_tools_lead_to_the_next_cycle() -> None:
-    assert after_tools(TurnState(cycle=0, attempt=3, retries=1, mended=True), LIMITS) == (
+    assert after_tools(TurnState(cycle=0, attempt=3, retries=1, reasoning_removed=True), LIMITS) == (
         TurnState(cycle=1, attempt=1),
         Ask(),
     )

@@ -56,7 +56,7 @@ def test_a_blob_of_another_size_is_written_anew(tmp_path: Path) -> None:
     assert blobs.get(sha256) == b"content"
 
 
-def test_a_blob_that_was_damaged_is_mended_by_who_has_its_content(tmp_path: Path) -> None:
+def test_a_blob_that_was_damaged_is_repaired_by_who_has_its_content(tmp_path: Path) -> None:
     blobs = DiskBlobs(tmp_path)
     sha256 = blobs.put(b"content")
     blobs.path(sha256).write_bytes(b"CONTENT")

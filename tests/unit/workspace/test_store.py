@@ -72,7 +72,7 @@ def test_blanks_without_a_newline_are_no_line() -> None:
 
 
 @pytest.mark.parametrize("tail", [*(REQUEST[:cut] for cut in range(1, len(REQUEST))), b"\x00" * 50, b"12", b"\xff"])
-def test_a_torn_last_line_is_left_out_and_told(tmp_path: Path, tail: bytes) -> None:
+def test_a_torn_last_line_is_omitted_and_told(tmp_path: Path, tail: bytes) -> None:
     stream = read(tmp_path, HEADER + b"\n" + TURN + b"\n" + tail)
 
     assert stream.entries[1:] == [TurnStart(id="a")]

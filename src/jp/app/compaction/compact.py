@@ -376,7 +376,7 @@ def _rest(effect: Effect) -> int:
 
 
 def _summary_lines(summary: SummaryPreview) -> Iterator[str]:
-    yield f"would have {turns_text(summary.turns.first, summary.turns.last)} summarised by {one_line(summary.model)}"
+    yield f"would have {turns_text(summary.turns.first, summary.turns.last)} summarized by {one_line(summary.model)}"
     price = "price unknown" if summary.usd is None else f"at most about {money_text(summary.usd)}"
     price = "free" if summary.usd == 0 else price
     calls = "" if summary.calls == 1 else f" in {count_text(summary.calls, 'request')}"
@@ -551,7 +551,7 @@ def order_for(config: AppConfig, request: CompactionRequest, entries: Sequence[A
     if request.is_local and order.budget is not None:
         order = replace(order, wish=replace(order.wish, summary=True))
     if order.budget is not None and order.wish.tools is not None and order.wish.tools.policy == "omit":
-        hint = phrase(UseOption(Option.TOOL_POLICY, "digest"), " or strip leave out as needed")
+        hint = phrase(UseOption(Option.TOOL_POLICY, "digest"), " or strip hide as much as needed")
         raise UsageError("a budget and `omit` exclude each other", hint=hint)
     if request.model is not None and not order.wish.summary:
         raise UsageError(phrase(Option.MODEL, " is for a summary, and none is asked for"), hint=_ASK_FOR_SUMMARY)
@@ -559,7 +559,7 @@ def order_for(config: AppConfig, request: CompactionRequest, entries: Sequence[A
         if not order.wish.summary:
             raise UsageError(phrase(Option.LOCAL, " is for a summary, and none is asked for"), hint=_ASK_FOR_SUMMARY)
         if order.summary.instructions:
-            hint = phrase("leave out the text of ", Option.SUMMARY)
+            hint = phrase("remove the text of ", Option.SUMMARY)
             raise UsageError(phrase(Option.LOCAL, " cannot pay attention to anything"), hint=hint)
         order = replace(order, summary=SummaryOrder(is_local=True))
     if request.ranges.turn is not None:

@@ -244,7 +244,7 @@ def order_of(
     flags = policies or PolicyFlags()
     if profile is not None and flags.are_given:
         raise UsageError(
-            phrase(Option.PROFILE, " and options that say what to do exclude each other"), hint="leave one of them out"
+            phrase(Option.PROFILE, " and options that say what to do exclude each other"), hint="remove one of them"
         )
     ranges = ranges or RangeFlags()
     bounds = bounds_of(config, ranges)
@@ -339,7 +339,7 @@ def _check_ranges(flags: RangeFlags) -> None:
     )
     for one, is_one, other, is_other in exclusive:
         if is_one is not None and is_other is not None:
-            raise UsageError(phrase(one, " and ", other, " exclude each other"), hint="leave one of them out")
+            raise UsageError(phrase(one, " and ", other, " exclude each other"), hint="remove one of them")
 
 
 def _bound(text: str | None, option: str | Option) -> Bound | None:

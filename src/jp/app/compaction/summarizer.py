@@ -153,7 +153,7 @@ class Summarizer:
     async def _reply(self, request: SummaryRequest, order: SummaryOrder) -> SummaryReply:
         """Return an answer, asked for again after failures that may pass."""
         if request.parts > 1 and not request.is_repair:
-            self._notice(f"summarising part {request.part + 1} of {request.parts}")
+            self._notice(f"summarizing part {request.part + 1} of {request.parts}")
         retry = 0
         while True:
             try:

@@ -97,9 +97,9 @@ def check(arguments: QueryArguments) -> None:
         (
             phrase(Option.APPROVE_ALL, " and ", Option.DENY_ALL),
             arguments.approve_all and arguments.deny_all,
-            "leave one of them out",
+            "remove one of them",
         ),
-        (phrase(Option.EDIT, " and ", Option.NO_EDIT), arguments.edit and arguments.no_edit, "leave one of them out"),
+        (phrase(Option.EDIT, " and ", Option.NO_EDIT), arguments.edit and arguments.no_edit, "remove one of them"),
         (
             phrase(Option.REPLAY, " and ", Option.NEW),
             arguments.replay and arguments.new,

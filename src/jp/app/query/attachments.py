@@ -101,7 +101,7 @@ class RestoringRecorder:
         recorded = self._recorder.append(entry)
         if isinstance(entry, ChatRequest):
             for sentence in self._loader.notices():
-                self._notice(f"{sentence}, and stored anew")
+                self._notice(f"{sentence}, and stored again")
         return recorded
 
     def load(self, carrier: C, /) -> C:

@@ -360,7 +360,7 @@ class Composer:
         if editor is None:
             raise ConfigurationError(
                 "no editor is set",
-                hint=phrase("set EDITOR, or for good: `", SetSettings(("editor.cmd=vim",), scope="user"), "`"),
+                hint=phrase("set EDITOR, or for all sessions: `", SetSettings(("editor.cmd=vim",), scope="user"), "`"),
             )
         return editor
 

@@ -6,7 +6,7 @@ import msgspec
 
 from jp.app.query.attachments import RestoringLoader
 from jp.app.query.conversation import QueryConversation
-from jp.app.query.wiring import Wiring, say_what_is_left_out
+from jp.app.query.wiring import Wiring, say_what_is_omitted
 from jp.compaction.fact_lines import StatusLineFormatter
 from jp.conversation.entries import ChatRequest, TurnStart, Usage
 from jp.errors import UsageError
@@ -95,7 +95,7 @@ async def preview_request(held: QueryConversation | None, wiring: Wiring, reques
     for sentence in loader.notices():
         wiring.notice(sentence)
     wire = render_bound(wiring.provider, thread, entries).wire
-    say_what_is_left_out(wiring, wire)
+    say_what_is_omitted(wiring, wire)
     return DryRun(
         model=str(wiring.model),
         request=wire,

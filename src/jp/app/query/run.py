@@ -159,7 +159,7 @@ async def _prepared(
         options.notice(sentence)
     excess = "" if arguments.yes else excess_of(request, limit=config.conversation.max_input_bytes)
     if excess and not arguments.dry_run:
-        hint = phrase(Option.YES, " sends it all the same; `conversation.max_input_bytes` is the limit")
+        hint = phrase(Option.YES, " sends it anyway; `conversation.max_input_bytes` is the limit")
         raise UsageError(excess, hint=hint)
     if excess:
         options.notice(phrase(f"{excess}; only `", Option.YES, "` would send it"))

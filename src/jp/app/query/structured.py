@@ -202,7 +202,7 @@ def where_to_look(options: Options) -> str:
     """Return a hint at the place of an answer that is not printed."""
     if options.persist:
         return phrase("the whole answer is in the log: `", Show("answer", "last"), "`")
-    return phrase(Option.NO_PERSIST, " keeps nothing of the answer: leave it out to have a look")
+    return phrase(Option.NO_PERSIST, " keeps nothing of the answer: remove it to see the answer")
 
 
 def value_of(structured: StructuredTurn, options: Options) -> Any:

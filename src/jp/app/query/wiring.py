@@ -193,12 +193,12 @@ def check_rendering(wiring: Wiring, request: ChatRequest) -> None:
     thread = build_thread(
         (TurnStart(), request), wiring.settings, loader=InlineLoader(), status_formatter=StatusLineFormatter()
     )
-    say_what_is_left_out(wiring, wiring.provider.render(thread))
+    say_what_is_omitted(wiring, wiring.provider.render(thread))
 
 
-def say_what_is_left_out(wiring: Wiring, request: WireRequest) -> None:
+def say_what_is_omitted(wiring: Wiring, request: WireRequest) -> None:
     """Say which of the parameters that were asked for are not sent."""
-    for sentence in request.left_out:
+    for sentence in request.omitted:
         wiring.notice(sentence)
 
 
@@ -230,7 +230,7 @@ def _model(config: AppConfig) -> ModelId:
         raise ConfigurationError(
             "no model is set",
             hint=phrase(
-                *("name one with ", Option.MODEL, ", or for good: `"),
+                *("name one with ", Option.MODEL, ", or set a default: `"),
                 *(SetSettings(("assistant.model.id=anthropic/claude-sonnet-5-5",)), "`"),
             ),
         )

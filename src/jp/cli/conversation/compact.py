@@ -223,7 +223,7 @@ def _written(held: OpenConversation, made: CompactionResult) -> _Report:
     if frees_little(made.effect):
         lines.append(little_freed(made.effect))
     if made.unsupported:
-        lines.append(f"left out of the summary: {count_text(made.unsupported, 'claim')} that nothing bears out")
+        lines.append(f"removed from the summary: {count_text(made.unsupported, 'claim')} without evidence")
     lines.append(f"undo it with `jp conversation undo{_where(held)}`")
     return _Report(text=lines, value=_value(held, made), did=True)
 
@@ -265,7 +265,7 @@ def _nothing(entries: Sequence[AnyEntry], arguments: CompactArguments) -> str:
     if not turns:
         return "nothing to compact: there is no turn"
     said = f"nothing to compact in {count_text(turns, 'turn')}"
-    return said if arguments.request.ranges != RangeFlags() else f"{said}; `--keep 0` leaves no turn out"
+    return said if arguments.request.ranges != RangeFlags() else f"{said}; `--keep 0` covers every turn"
 
 
 def _base(workspace: AnyWorkspace) -> str:

@@ -194,7 +194,7 @@ def _gains(gains: Sequence[ProfileGain]) -> Table:
         (
             gain.profile,
             f"{'at least ' if gain.with_summary else ''}{gain.freed:,}" if gain.turns else "-",
-            count_text(gain.turns, "turn") if gain.turns else "nothing to leave out",
+            count_text(gain.turns, "turn") if gain.turns else "nothing to hide",
         )
         for gain in gains
     ]

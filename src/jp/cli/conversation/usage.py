@@ -129,7 +129,7 @@ def _saved(savings: Savings) -> Iterator[tuple[str, str]]:
         size = sum(ways.values())
         requests = count_text(savings.requests, "request")
         amount = f"{size_text(size)}, about {estimate_tokens_of_bytes(size):,} tokens,"
-        yield "saved", f"{amount} left out of {requests}: {', '.join(told)}"
+        yield "saved", f"{amount} not sent in {requests}: {', '.join(told)}"
     if sent.recalled:
         yield "recalled", f"{size_text(sent.recalled)}, about {estimate_tokens_of_bytes(sent.recalled):,} tokens"
 

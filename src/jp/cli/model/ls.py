@@ -242,8 +242,8 @@ def _facts(models: Models) -> Iterator[str]:
     yield f"catalogue of {catalogue_date(catalogue)}"
     if not catalogue.models:
         yield "which is empty"
-    if models.left_out:
-        yield f"{models.left_out:,} left out (--all)"
+    if models.omitted:
+        yield f"{models.omitted:,} not shown (--all)"
     if catalogue.skipped:
         yield f"{catalogue.skipped:,} skipped that cannot be used"
 
@@ -265,5 +265,5 @@ def _heading_value(models: Models) -> dict[str, object]:
         "provider": models.provider,
         "table_date": models.table_date,
         "catalogue": kept,
-        "left_out": models.left_out,
+        "omitted": models.omitted,
     }

@@ -47,13 +47,13 @@ class ModelNames(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Models(msgspec.Struct, frozen=True, kw_only=True):
-    """A provider's models. `left_out` are those of its catalogue that nobody who wants to ask looks for."""
+    """A provider's models. `omitted` are those of its catalogue that nobody who wants to ask looks for."""
 
     provider: str
     table_date: str | None
     kept: CachedCatalogue
     known: tuple[ModelFacts, ...]
-    left_out: int
+    omitted: int
 
 
 def names_of(config: AppConfig) -> ModelNames:
@@ -86,13 +86,13 @@ def models_of(
     names = dict.fromkeys((*shipped, *_named(settings, provider, naming)))
     listed = () if catalogue is None else catalogue.models
     ids = {model.id for model in listed}
-    left_out = 0
+    omitted = 0
     for model in listed:
         plain = canonical_name(model.id)
         is_snapshot = plain != model.id and (plain in names or plain in ids)
         is_known = model.id in names or any(alias in names for alias in model.aliases)
         if is_known or ((is_snapshot or model.answers is False) and not everything):
-            left_out += not is_known
+            omitted += not is_known
             continue
         names[model.id] = None
     known = tuple(model_facts(settings, ModelId(provider, name), catalogue) for name in names)
@@ -101,7 +101,7 @@ def models_of(
         table_date=next((model.table_date for model in known if model.in_table), None),
         kept=kept,
         known=known,
-        left_out=left_out,
+        omitted=omitted,
     )
 
 

@@ -19,7 +19,7 @@ from jp.cli.output import print_result
 from jp.conversation.entries import AnyEntry, JsonObject, Usage
 from jp.conversation.resource import Resource, size_in_bytes
 from jp.conversation.turns import prompt_tokens, usage_by_turn
-from jp.render.tables import count_text
+from jp.render.tables import count_text, money_text
 from jp.turn.request import context_in_force
 from jp.turn.usage import DetailsOf, Spending, add_spending, by_cycle, of_inquiries, of_summaries, price_of, total_of
 
@@ -139,7 +139,8 @@ def _total(estimate: Estimate, count: Exact | None) -> str:
 def _money(usd: float | None, about: str = "") -> str:
     if usd is None:
         return ", price unknown"
-    return f", {about}${usd:.4f} for the input" if usd else ", free"
+    amount = money_text(usd)
+    return f", {'' if amount.startswith('<') else about}{amount} for the input" if usd else ", free"
 
 
 def _text(prepared: PreparedQuery, dry: DryRun) -> str:

@@ -144,7 +144,7 @@ def origins_of(facts: ToolFacts, resolved: Resolved) -> dict[str, str]:
         elif group is not None and getattr(groups, setting) != unset:
             found[setting] = f"{_origin(resolved, group.name, setting)}, for all of {group.name!r}"
         elif getattr(AUTOMATIC_SETTINGS.get(facts.name, _UNSET), setting) != unset:
-            found[setting] = "what jp does by itself"
+            found[setting] = "built-in default"
         else:
             found[setting] = f"{_origin(resolved, ALL, setting)}, for all tools"
     return found

@@ -179,7 +179,7 @@ def takes_sampling(model: Model, thinking: Thinking) -> bool:
     return model.abilities.sampling and not thinking.is_active
 
 
-def left_out(parameters: Parameters, model: Model, thinking: Thinking, *, forced: bool) -> tuple[str, ...]:
+def omitted(parameters: Parameters, model: Model, thinking: Thinking, *, forced: bool) -> tuple[str, ...]:
     """Sentences about the parameters that are not sent as they were asked for. `forced`: a call of a tool is."""
     name, sentences = model.details.id, list[str]()
     sampling = sampling_of(parameters)
@@ -368,6 +368,6 @@ def render(
         body=merged(body, parameters.other, protected=PROTECTED),
         sections=sections,
         headers=_headers(betas, thinking),
-        left_out=left_out(parameters, model, thinking, forced=choice.forces),
+        omitted=omitted(parameters, model, thinking, forced=choice.forces),
         prefix_bound=(thread.model, *model.abilities.reads) if model.abilities.bound_thinking else (),
     )

@@ -48,7 +48,7 @@ def asked(parameters: Parameters, model: Model) -> ServerOptions:
     fields: JsonObject = {} if model.abilities.thinking == "none" else {"reasoning_format": "parsed"}
     if effort is not None:
         fields["reasoning_effort"] = effort
-    return ServerOptions(fields=fields, left_out=tuple(_left_out(parameters, model, effort)))
+    return ServerOptions(fields=fields, omitted=tuple(_omitted(parameters, model, effort)))
 
 
 def _effort(parameters: Parameters, model: Model) -> str | None:
@@ -61,7 +61,7 @@ def _effort(parameters: Parameters, model: Model) -> str | None:
     return None if effort is None else nearest_level(effort, levels)
 
 
-def _left_out(parameters: Parameters, model: Model, effort: str | None) -> Iterator[str]:
+def _omitted(parameters: Parameters, model: Model, effort: str | None) -> Iterator[str]:
     name, wanted = model.details.id, parameters.reasoning
     if parameters.top_k is not None:
         yield not_sent(["top_k"], "the API knows none")

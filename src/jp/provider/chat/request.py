@@ -127,14 +127,14 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         fields: additional fields of the body.
         headers: additional headers.
-        left_out: notes about parameters that are not sent as configured.
+        omitted: notes about parameters that are not sent as configured.
         sampling: false if no temperature may be sent.
         marker: the marker of cache breakpoints, for servers that need one and accept text as parts.
     """
 
     fields: JsonObject = {}
     headers: tuple[tuple[str, str], ...] = ()
-    left_out: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
     sampling: bool = True
     marker: JsonObject | None = None
 
@@ -199,7 +199,7 @@ def render(
             messages=tuple(growth.sections.map(wires)),
         ),
         headers=asked.headers,
-        left_out=asked.left_out,
+        omitted=asked.omitted,
         probe=_probe(body, quirks) if quirks.probes else None,
         prefix_bound=(thread.model,) if model.abilities.bound_thinking else (),
     )
@@ -313,9 +313,9 @@ def asked(thread: Thread, *, settings: ServerConfig, provider: str) -> ServerOpt
     parameters = thread.parameters
     kept = cache_not_sent(parameters.cache, "the server keeps what it wants")
     if parameters.reasoning in {None, "auto"}:
-        return ServerOptions(left_out=kept)
+        return ServerOptions(omitted=kept)
     fields = _fields(parameters, settings)
-    return ServerOptions(fields=fields, left_out=(*_unmet(parameters, fields, settings, provider), *kept))
+    return ServerOptions(fields=fields, omitted=(*_unmet(parameters, fields, settings, provider), *kept))
 
 
 def _fields(parameters: Parameters, settings: ServerConfig) -> JsonObject:

@@ -216,7 +216,7 @@ def _stop_words(parameters: Parameters) -> list[str]:
     return [word for word in parameters.stop_words if word.strip()]
 
 
-def left_out(parameters: Parameters, model: Model, thinking: Thinking) -> tuple[str, ...]:
+def omitted(parameters: Parameters, model: Model, thinking: Thinking) -> tuple[str, ...]:
     """Return notes about parameters that are not sent as configured."""
     name, sentences = model.details.id, list[str]()
     sampling = sampling_of(parameters)
@@ -575,7 +575,7 @@ def render(
             system=tuple(map(_canonical, body.get("systemInstruction", {}).get("parts", ()))),
             messages=tuple(growth.sections.map(wires)),
         ),
-        left_out=left_out(parameters, model, thinking),
+        omitted=omitted(parameters, model, thinking),
     )
 
 

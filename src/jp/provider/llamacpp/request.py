@@ -57,7 +57,7 @@ def asked(thread: Thread, reasoning_format: ReasoningFormat, *, names_tool: bool
     if template := _template(parameters, model):
         fields["chat_template_kwargs"] = template
     kept = cache_not_sent(parameters.cache, "the server keeps what it wants")
-    return ServerOptions(fields=fields, left_out=(*_unmet(parameters, template), *kept))
+    return ServerOptions(fields=fields, omitted=(*_unmet(parameters, template), *kept))
 
 
 def _template(parameters: Parameters, model: Model) -> JsonObject:

@@ -513,7 +513,7 @@ def render(thread: Thread, server: Server, growth: RenderCache | None = None) ->
             messages=tuple(growth.sections.map(messages)),
         ),
         framing="ndjson",
-        left_out=(*unmet(parameters, model, think), *kept),
+        omitted=(*unmet(parameters, model, think), *kept),
         unfit=unfit(body, server.provider) if characters > (window_of(body) or characters) else None,
     )
 

@@ -404,12 +404,12 @@ def caching_of(thread: Thread) -> JsonObject:
     return {**caching, "prompt_cache_retention": "24h"} if policy == "long" and kind == "extended" else caching
 
 
-def left_out(parameters: Parameters, model: Model, reasoning: Reasoning) -> tuple[str, ...]:
+def omitted(parameters: Parameters, model: Model, reasoning: Reasoning) -> tuple[str, ...]:
     """Sentences about the parameters that are not sent as they were asked for."""
-    return (*_sampling_left_out(parameters, model, reasoning), *_unmet(parameters, model, reasoning))
+    return (*_sampling_omitted(parameters, model, reasoning), *_unmet(parameters, model, reasoning))
 
 
-def _sampling_left_out(parameters: Parameters, model: Model, reasoning: Reasoning) -> Iterator[str]:
+def _sampling_omitted(parameters: Parameters, model: Model, reasoning: Reasoning) -> Iterator[str]:
     name = model.details.id
     sent = sampling_sent(parameters, model, reasoning)
     lost = [wanted for wanted in sampling_of(parameters) if wanted not in sent]
@@ -529,7 +529,7 @@ def render(
             settings=_bound_settings(body) if is_bound else (),
         ),
         framing="sse" if model.abilities.streams else "json",
-        left_out=left_out(parameters, model, reasoning),
+        omitted=omitted(parameters, model, reasoning),
         prefix_bound=(thread.model, *model.abilities.reads) if is_bound else (),
     )
 

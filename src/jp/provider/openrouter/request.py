@@ -30,7 +30,7 @@ class Reasoning(msgspec.Struct, frozen=True, kw_only=True):
 
     wire: JsonObject | None
     is_active: bool
-    left_out: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
 
 
 def reasoning_of(thread: Thread, model: Model, *, forced: bool) -> Reasoning:
@@ -40,16 +40,16 @@ def reasoning_of(thread: Thread, model: Model, *, forced: bool) -> Reasoning:
     if abilities.thinking == "none":
         is_unmet = wanted not in {None, "auto"} and not is_off(parameters)
         why = f"reasoning {wanted!r} not sent: {thread.model!r} does not reason"
-        return Reasoning(wire=None, is_active=False, left_out=(why,) if is_unmet else ())
+        return Reasoning(wire=None, is_active=False, omitted=(why,) if is_unmet else ())
     if is_off(parameters):
         return _off(parameters, abilities, thread.model)
     is_active = wanted is not None or abilities.thinks_by_default
     if is_active and abilities.thinking_off == "disabled" and _must_not(thread, forced=forced):
         why = f"reasoning {wanted!r} not sent: {thread.model!r} does not reason about this call"
-        return Reasoning(wire=_OFF, is_active=False, left_out=() if wanted in {None, "auto"} else (why,))
+        return Reasoning(wire=_OFF, is_active=False, omitted=() if wanted in {None, "auto"} else (why,))
     wire = _wire(parameters, abilities)
-    left_out = tuple(_unmet(parameters, wire or {}))
-    return Reasoning(wire=wire, is_active=is_active, left_out=left_out)
+    omitted = tuple(_unmet(parameters, wire or {}))
+    return Reasoning(wire=wire, is_active=is_active, omitted=omitted)
 
 
 def _off(parameters: Parameters, abilities: Abilities, name: str) -> Reasoning:
@@ -57,7 +57,7 @@ def _off(parameters: Parameters, abilities: Abilities, name: str) -> Reasoning:
         return Reasoning(wire=_OFF, is_active=False)
     least = nearest_level("xlow", _levels(parameters, abilities))
     hidden: JsonObject = {"effort": least, "exclude": True}
-    return Reasoning(wire=hidden, is_active=True, left_out=(f"{name!r} cannot wholly be kept from reasoning",))
+    return Reasoning(wire=hidden, is_active=True, omitted=(f"{name!r} cannot wholly be kept from reasoning",))
 
 
 def _levels(parameters: Parameters, abilities: Abilities) -> tuple[Level, ...]:
@@ -195,7 +195,7 @@ def asked(thread: Thread, *, headers: tuple[tuple[str, str], ...] = ()) -> Serve
     return ServerOptions(
         fields=fields,
         headers=headers,
-        left_out=(*([not_sent(unsampled, why)] if unsampled else []), *reasoning.left_out, *kept),
+        omitted=(*([not_sent(unsampled, why)] if unsampled else []), *reasoning.omitted, *kept),
         sampling=takes_sampling,
         marker=_marker(thread.model, parameters.cache),
     )

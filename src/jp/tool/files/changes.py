@@ -242,8 +242,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
         """Return the diff, with at most so many lines where a bound is given."""
         if most is None or len(self.lines) <= most:
             return "\n".join(self.lines)
-        left_out = len(self.lines) - most
-        return "\n".join([*self.lines[:most], f"… {left_out:,} more lines of the diff"])
+        omitted = len(self.lines) - most
+        return "\n".join([*self.lines[:most], f"… {omitted:,} more lines of the diff"])
 
 
 def difference(path: str, old: str, new: str) -> Difference:

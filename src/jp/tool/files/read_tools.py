@@ -31,7 +31,7 @@ _READ_FILE = ToolDefinition(
     name="fs_read_file",
     description=(
         "Read a text file of the workspace, or some of its lines. Lines count from 1; start_line and end_line are "
-        "both included and may be left out."
+        "both included and optional."
     ),
     parameters={
         "type": "object",
@@ -102,7 +102,7 @@ _LIST_FILES = ToolDefinition(
     name="fs_list_files",
     description=(
         "List the files of the workspace, one path a line. Files that ignore files such as .gitignore name, and hidden "
-        "ones, are left out unless a prefix names them."
+        "ones, are omitted unless a prefix names them."
     ),
     parameters={
         "type": "object",
@@ -206,14 +206,14 @@ class SearchReport:
     def __init__(self, *, context: int) -> None:
         self._context = context
         self._found: list[_Found] = []
-        self._left_out = 0
+        self._omitted = 0
         self._shown = 0
         self.count = 0
         """Number of lines that match."""
 
     def leave_out(self) -> None:
         """Count a file that is too large, not UTF-8 or not readable."""
-        self._left_out += 1
+        self._omitted += 1
 
     def add(self, path: str, lines: Sequence[str], numbers: Sequence[int]) -> None:
         """Add a file whose lines with these numbers match, in ascending order."""
@@ -244,8 +244,8 @@ class SearchReport:
             yield f"… the first {self._shown} of {more}{count:,} matching lines; narrow the pattern or the paths"
         if self._is_without_context:
             yield "… shown without context, because there is much of it"
-        if self._left_out:
-            yield f"… {self._left_out:,} files were not searched: too large, not UTF-8, or not readable"
+        if self._omitted:
+            yield f"… {self._omitted:,} files were not searched: too large, not UTF-8, or not readable"
 
     @property
     def _is_without_context(self) -> bool:

@@ -428,7 +428,7 @@ _MODIFY_FILE = ToolDefinition(
                 "type": "boolean",
                 "description": (
                     "Each 'old' is a regular expression of Python ('^' and '$' are the ends of lines), and in 'new' "
-                    "'$1' and '${name}' stand for groups and '$$' for a dollar sign; false by default."
+                    "'$1' and '${name}' are groups and '$$' is a dollar sign; false by default."
                 ),
             },
         },

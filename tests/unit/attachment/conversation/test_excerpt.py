@@ -149,7 +149,7 @@ def test_messages_that_are_whole_stay_apart() -> None:
     )
 
 
-def test_what_was_refused_or_never_ran_is_left_out() -> None:
+def test_what_was_refused_or_never_ran_is_omitted() -> None:
     stream = [start(0), ask("x"), say("no"), call("c"), end("refused")]
     failed = [start(0), ask("x"), call("c"), end("error"), say("yes"), end(attempt=2)]
 

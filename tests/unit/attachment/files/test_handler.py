@@ -425,7 +425,7 @@ def test_links_to_files_are_followed_and_delivered_once(root: Path, attach: Atta
     assert len(resolved.notices) == 2
 
 
-def test_what_cannot_be_sent_is_left_out_of_a_directory_with_a_notice(root: Path, attach: Attach) -> None:
+def test_what_cannot_be_sent_is_omitted_of_a_directory_with_a_notice(root: Path, attach: Attach) -> None:
     write(root, "d/x")
     for name in ("a.bin", "b.bin", "c.bin", "d.bin", "e.bin"):
         (root / "d" / name).write_bytes(b"\0")
@@ -524,7 +524,7 @@ def test_what_stands_for_nothing_is_an_error(
     assert hint in error.hint
 
 
-def test_files_that_change_under_a_walk_are_left_out(
+def test_files_that_change_under_a_walk_are_omitted(
     root: Path, attach: Attach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(root, "a", "b", "c", "d")

@@ -24,7 +24,7 @@ def test_a_file_is_read_with_its_moment(tmp_path: Path) -> None:
     assert snapshot.last_modified == "1970-01-02T00:00:00Z"
 
 
-def test_a_moment_beyond_the_calendar_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_moment_beyond_the_calendar_is_omitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x").touch()
     status = (tmp_path / "x").stat()
 

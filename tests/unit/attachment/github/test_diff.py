@@ -63,7 +63,7 @@ def test_what_is_no_diff_has_no_files() -> None:
         ("x/my-Cargo.lock", (), ""),
     ],
 )
-def test_a_file_is_left_out_for_a_reason(path: str, globs: tuple[str, ...], reason: str) -> None:
+def test_a_file_is_omitted_for_a_reason(path: str, globs: tuple[str, ...], reason: str) -> None:
     assert reason_to_skip(path, globs, lock_files=True) == reason
 
 

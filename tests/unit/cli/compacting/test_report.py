@@ -137,7 +137,7 @@ def test_a_preview_of_a_summary_says_who_reads_how_much() -> None:
     preview = replace(PREVIEW, overlays=(), summary=SUMMARY, cost=None, effect=Effect(before=9, after=9, untouched=9))
 
     assert plain_text(preview_parts(preview)) == snapshot("""\
-would have turn 0 summarised by anthropic/x
+would have turn 0 summarized by anthropic/x
   it reads about 1,200 tokens in 2 requests (at most about $0.2500)
   these turns take about 900 tokens now, and then about 200, at most 300
 the cache is read again from turn 0 on\

@@ -152,7 +152,7 @@ def test_a_link_names_what_it_points_to() -> None:
     assert words(ResourceLink(uri="u:1", name="n"), ResourceLink(uri="u:2")) == ["[resource n: u:1]", "[resource u:2]"]
 
 
-def test_empty_text_is_left_out() -> None:
+def test_empty_text_is_omitted() -> None:
     assert result_content((TextBlock(text=" \n"), TextBlock(text="x")), is_error=False) == [
         {"type": "text", "text": "x"}
     ]

@@ -165,7 +165,7 @@ def test_thinking_that_the_model_does_not_read_is_not_sent(event: AssistantReaso
     assert shape(user("a"), event, said("b"), user("c"))[1] == ("assistant", ["b"])
 
 
-def test_empty_thinking_of_others_is_left_out() -> None:
+def test_empty_thinking_of_others_is_omitted() -> None:
     assert shape(user("a"), thought(""), said("b"), user("c"))[1] == ("assistant", ["b"])
 
 

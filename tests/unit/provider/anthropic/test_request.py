@@ -264,22 +264,22 @@ def test_betas_are_sent_once() -> None:
 def test_what_is_not_sent_as_it_was_asked_for_is_said(
     model: str, parameters: Parameters, sentences: tuple[str, ...]
 ) -> None:
-    assert render(replace(thread(model=model), parameters=parameters)).left_out == sentences
+    assert render(replace(thread(model=model), parameters=parameters)).omitted == sentences
 
 
 def test_that_a_forced_call_is_not_reasoned_about_is_said() -> None:
     forced = Parameters(reasoning="high", tool_choice="required")
 
-    assert rendered(thread(tools=TOOLS), forced).left_out == (
+    assert rendered(thread(tools=TOOLS), forced).omitted == (
         "reasoning 'high' not sent: 'claude-haiku-4-5' does not reason about a call that it has to make",
     )
-    assert rendered(thread(tools=TOOLS), replace(forced, reasoning=None)).left_out == ()
+    assert rendered(thread(tools=TOOLS), replace(forced, reasoning=None)).omitted == ()
 
 
 def test_that_an_answer_is_gone_on_with_without_reasoning_is_said() -> None:
     asked = thread(HI, called("c"), result("c"), tools=TOOLS)
 
-    assert rendered(asked, Parameters(reasoning="high")).left_out == (
+    assert rendered(asked, Parameters(reasoning="high")).omitted == (
         "reasoning 'high' not sent: 'claude-haiku-4-5' goes on without it",
     )
 

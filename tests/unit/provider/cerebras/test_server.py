@@ -71,7 +71,7 @@ def test_reasoning_is_asked_for_by_an_effort(
 ) -> None:
     request = rendered(model, reasoning=reasoning)
 
-    assert (request.body.get("reasoning_effort"), request.left_out) == (effort, said)
+    assert (request.body.get("reasoning_effort"), request.omitted) == (effort, said)
 
 
 @pytest.mark.parametrize(
@@ -83,15 +83,15 @@ def test_a_model_that_does_not_reason_is_not_asked_to(reasoning: object, said: t
 
     assert "reasoning_format" not in request.body
     assert "reasoning_effort" not in request.body
-    assert request.left_out == said
+    assert request.omitted == said
 
 
-def test_what_the_api_does_not_know_is_left_out_and_said() -> None:
+def test_what_the_api_does_not_know_is_omitted_and_said() -> None:
     request = rendered(top_k=3, top_p=0.9)
 
     assert "top_k" not in request.body
     assert request.body["top_p"] == 0.9
-    assert request.left_out == ("'top_k' not sent: the API knows none",)
+    assert request.omitted == ("'top_k' not sent: the API knows none",)
 
 
 def test_an_answer_is_held_to_a_strict_schema() -> None:

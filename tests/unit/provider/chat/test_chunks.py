@@ -40,7 +40,7 @@ def test_tokens_are_counted_in_four_classes(reported: object, usage: Usage | Non
 
 
 @pytest.mark.parametrize(("raw", "details"), [(b"null", []), (b"[]", []), (b"3", []), (b'[{"a":1}]', [{"a": 1}])])
-def test_details_that_are_none_are_left_out(raw: bytes, details: list[object]) -> None:
+def test_details_that_are_none_are_omitted(raw: bytes, details: list[object]) -> None:
     assert details_of(msgspec.Raw(raw)) == details
 
 

@@ -133,11 +133,11 @@ def test_an_answer_is_held_to_a_schema() -> None:
 
 
 def test_what_only_the_adapter_knows_is_added() -> None:
-    asked = ServerOptions(fields={"reasoning_effort": "low"}, headers=(("x-title", "t"),), left_out=("no top_k",))
+    asked = ServerOptions(fields={"reasoning_effort": "low"}, headers=(("x-title", "t"),), omitted=("no top_k",))
     request = render(HI, SERVER, asked)
 
     assert request.body["reasoning_effort"] == "low"
-    assert (request.headers, request.left_out) == (asked.headers, asked.left_out)
+    assert (request.headers, request.omitted) == (asked.headers, asked.omitted)
 
 
 @pytest.mark.parametrize("name", ["model", "messages", "tools", "stream", "n", "response_format", "cache_control"])

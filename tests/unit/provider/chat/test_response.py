@@ -321,7 +321,7 @@ def test_an_answer_to_a_schema_is_data_as_the_schema_was_given() -> None:
     assert told(parts).blocks == [Told("data", '["a"]')]
 
 
-def test_what_was_left_out_of_an_answer_to_a_schema_is_taken_out_at_the_end() -> None:
+def test_what_was_omitted_of_an_answer_to_a_schema_is_taken_out_at_the_end() -> None:
     strict = strict_answer({"type": "object", "properties": {"a": {"type": "string"}}})
     parts = answered({"content": '{"a":null}'}, is_structured=True, strict=strict)
 

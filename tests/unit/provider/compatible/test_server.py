@@ -37,15 +37,15 @@ def test_reasoning_is_left_to_the_server_unless_it_is_set(way: str, wanted: obje
     request = asked({"reasoning": way}, reasoning=wanted)
 
     assert not {"reasoning_effort", "chat_template_kwargs"}.intersection(request.body)
-    assert request.left_out == ()
+    assert request.omitted == ()
 
 
 def test_a_server_is_not_told_what_to_keep() -> None:
-    assert asked({}, cache="off").left_out == ("cache 'off' not sent: the server keeps what it wants",)
+    assert asked({}, cache="off").omitted == ("cache 'off' not sent: the server keeps what it wants",)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "level", "left_out"),
+    ("wanted", "level", "omitted"),
     [
         ("off", "none", ()),
         ("none", "none", ()),
@@ -57,11 +57,11 @@ def test_a_server_is_not_told_what_to_keep() -> None:
         (20_000, "high", ("reasoning 20000 sent as 'high': the server takes no number of tokens",)),
     ],
 )
-def test_an_effort_is_asked_for_by_its_level(wanted: Any, level: str, left_out: tuple[str, ...]) -> None:
+def test_an_effort_is_asked_for_by_its_level(wanted: Any, level: str, omitted: tuple[str, ...]) -> None:
     request = asked({"reasoning": "effort"}, reasoning=wanted)
 
     assert request.body["reasoning_effort"] == level
-    assert request.left_out == left_out
+    assert request.omitted == omitted
 
 
 def test_a_number_is_a_share_of_the_longest_output() -> None:
@@ -69,18 +69,18 @@ def test_a_number_is_a_share_of_the_longest_output() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "thinks", "left_out"),
+    ("wanted", "thinks", "omitted"),
     [
         ("off", False, ()),
         ("high", True, ("reasoning 'high' sent as on: the server knows on and off only",)),
         (500, True, ("reasoning 500 sent as on: the server knows on and off only",)),
     ],
 )
-def test_a_template_is_told_on_or_off(wanted: Any, *, thinks: bool, left_out: tuple[str, ...]) -> None:
+def test_a_template_is_told_on_or_off(wanted: Any, *, thinks: bool, omitted: tuple[str, ...]) -> None:
     request = asked({"reasoning": "enable_thinking"}, reasoning=wanted)
 
     assert request.body["chat_template_kwargs"] == {"enable_thinking": thinks}
-    assert request.left_out == left_out
+    assert request.omitted == omitted
 
 
 @pytest.mark.parametrize("wanted", ["off", "high", 500])
@@ -88,7 +88,7 @@ def test_a_server_of_which_nothing_is_known_is_told_nothing_and_the_user_why(wan
     request = asked({}, reasoning=wanted)
 
     assert set(request.body) == {"model", "messages", "stream", "stream_options"}
-    assert request.left_out == (
+    assert request.omitted == (
         f"reasoning {wanted!r} not sent: `providers.llm.groq.reasoning` says how the server is asked for it",
     )
 

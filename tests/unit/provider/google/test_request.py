@@ -104,14 +104,14 @@ def test_sampling_limits_and_stop_words_stand_in_the_generation_config() -> None
         "stopSequences": ["a", "b", "c", "d", "e"],
         "thinkingConfig": {"includeThoughts": True},
     }
-    assert request.left_out == ("'f' not sent: the API takes 5 stop words",)
+    assert request.omitted == ("'f' not sent: the API takes 5 stop words",)
 
 
-def test_sampling_is_left_out_where_the_model_ignores_it() -> None:
+def test_sampling_is_omitted_where_the_model_ignores_it() -> None:
     request = rendered(Parameters(temperature=0.5), model="gemini-4-argon")
 
     assert "temperature" not in request.body["generationConfig"]
-    assert request.left_out == ("'temperature' not sent: 'gemini-4-argon' takes none",)
+    assert request.omitted == ("'temperature' not sent: 'gemini-4-argon' takes none",)
 
 
 def test_an_answer_is_held_to_its_schema() -> None:

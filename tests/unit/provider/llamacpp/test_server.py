@@ -96,7 +96,7 @@ def test_the_template_is_told_whether_to_think(
 ) -> None:
     request = rendered(model, reasoning=reasoning)
 
-    assert (request.body.get("chat_template_kwargs"), request.left_out) == (template, said)
+    assert (request.body.get("chat_template_kwargs"), request.omitted) == (template, said)
 
 
 @pytest.mark.parametrize(

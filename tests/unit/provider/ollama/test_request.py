@@ -38,7 +38,7 @@ def rendered(
 def test_a_request_always_says_how_much_is_to_be_held_and_that_nothing_may_be_forgotten() -> None:
     request = rendered()
 
-    assert (request.path, request.framing, request.left_out, request.unfit) == ("/api/chat", "ndjson", (), None)
+    assert (request.path, request.framing, request.omitted, request.unfit) == ("/api/chat", "ndjson", (), None)
     assert request.body == {
         "model": "qwen3.5:9b",
         "messages": [

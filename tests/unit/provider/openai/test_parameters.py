@@ -8,7 +8,7 @@ import pytest
 from jp.conversation.entries import JsonObject
 from jp.conversation.thread import Parameters
 from jp.provider.models import find_model
-from jp.provider.openai.request import left_out, reasoning_of, sampling_sent
+from jp.provider.openai.request import omitted, reasoning_of, sampling_sent
 
 
 def parameters(**values: object) -> Parameters:
@@ -21,7 +21,7 @@ def asked(model: str, wanted: object) -> JsonObject | None:
 
 def sentences(model: str, **values: object) -> tuple[str, ...]:
     found, given = find_model("openai", model), parameters(**values)
-    return left_out(given, found, reasoning_of(given, found))
+    return omitted(given, found, reasoning_of(given, found))
 
 
 SHOWN = {"summary": "auto"}

@@ -351,7 +351,7 @@ def test_the_cache_is_asked_for_as_the_family_knows_it(model: str, cache: str, s
     assert {name: value for name, value in request.body.items() if name.startswith("prompt_cache")} == sent
     if cache == "off":
         assert marked(request.body) == []
-        assert any("cache 'off'" in sentence for sentence in request.left_out) is (model != MODEL)
+        assert any("cache 'off'" in sentence for sentence in request.omitted) is (model != MODEL)
 
 
 def test_a_key_of_the_cache_is_no_longer_than_the_api_takes() -> None:

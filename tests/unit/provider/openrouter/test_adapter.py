@@ -74,7 +74,7 @@ def test_an_app_is_named_where_it_has_a_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "reasoning", "sent", "left_out"),
+    ("model", "reasoning", "sent", "omitted"),
     [
         (CLAUDE, None, True, ()),
         (CLAUDE, "low", False, (f"'temperature' not sent: {CLAUDE!r} takes none while it reasons",)),
@@ -87,12 +87,12 @@ def test_a_temperature_is_sent_to_who_takes_it(
     reasoning: Any,
     *,
     sent: bool,
-    left_out: tuple[str, ...],
+    omitted: tuple[str, ...],
 ) -> None:
     found = request(model=model, reasoning=reasoning, temperature=0.5, max_tokens=50)
 
     assert ("temperature" in found.body) is sent
-    assert found.left_out == left_out
+    assert found.omitted == omitted
     assert found.body["max_tokens"] == 50
 
 

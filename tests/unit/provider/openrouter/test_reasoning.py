@@ -39,7 +39,7 @@ def reasoning(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "wire", "left_out"),
+    ("wanted", "wire", "omitted"),
     [
         (None, None, ()),
         ("auto", {"enabled": True}, ()),
@@ -55,24 +55,24 @@ def reasoning(
         (5, {"max_tokens": 1024}, ("reasoning 5 sent as 1024: the least that there is",)),
     ],
 )
-def test_what_is_wanted_has_its_form(wanted: Any, wire: JsonObject | None, left_out: tuple[str, ...]) -> None:
+def test_what_is_wanted_has_its_form(wanted: Any, wire: JsonObject | None, omitted: tuple[str, ...]) -> None:
     found = reasoning(wanted)
 
-    assert (found.wire, found.left_out) == (wire, left_out)
+    assert (found.wire, found.omitted) == (wire, omitted)
 
 
 def test_max_is_sent_as_xhigh_to_a_model_that_is_not_known_to_take_it() -> None:
     found = reasoning("max", model="z-ai/glm-5")
 
     assert found.wire == {"effort": "xhigh"}
-    assert found.left_out == ("reasoning 'max' sent as 'xhigh', the most that the model is known to take",)
+    assert found.omitted == ("reasoning 'max' sent as 'xhigh', the most that the model is known to take",)
 
 
 def test_thoughts_leave_room_for_an_answer() -> None:
     found = reasoning(50_000, max_tokens=20_000)
 
     assert found.wire == {"max_tokens": 18_000}
-    assert found.left_out == ("reasoning 50000 sent as 18000: the longest output, 20000, holds the answer too",)
+    assert found.omitted == ("reasoning 50000 sent as 18000: the longest output, 20000, holds the answer too",)
 
 
 @pytest.mark.parametrize(
@@ -85,16 +85,16 @@ def test_it_is_known_whether_a_model_reasons(model: str, wanted: Any, *, active:
 
 def test_a_model_that_cannot_be_kept_from_reasoning_does_it_unseen() -> None:
     assert reasoning("off", model="openai/gpt-5-mini") == Reasoning(
-        wire=HIDDEN, is_active=True, left_out=("'openai/gpt-5-mini' cannot wholly be kept from reasoning",)
+        wire=HIDDEN, is_active=True, omitted=("'openai/gpt-5-mini' cannot wholly be kept from reasoning",)
     )
 
 
-@pytest.mark.parametrize(("wanted", "left_out"), [(None, False), ("auto", False), ("off", False), ("high", True)])
-def test_a_model_that_does_not_reason_is_not_asked_to(wanted: Any, *, left_out: bool) -> None:
+@pytest.mark.parametrize(("wanted", "omitted"), [(None, False), ("auto", False), ("off", False), ("high", True)])
+def test_a_model_that_does_not_reason_is_not_asked_to(wanted: Any, *, omitted: bool) -> None:
     found = reasoning(wanted, model="openai/gpt-4o")
     why = ("reasoning 'high' not sent: 'openai/gpt-4o' does not reason",)
 
-    assert found == Reasoning(wire=None, is_active=False, left_out=why if left_out else ())
+    assert found == Reasoning(wire=None, is_active=False, omitted=why if omitted else ())
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,10 @@ def test_a_call_that_is_forced_is_not_reasoned_about_at_anthropic(model: str, wa
 
 
 def test_reasoning_that_was_asked_for_and_is_not_sent_is_said() -> None:
-    assert reasoning("high", forced=True).left_out == (
+    assert reasoning("high", forced=True).omitted == (
         f"reasoning 'high' not sent: {OPUS!r} does not reason about this call",
     )
-    assert reasoning("auto", forced=True).left_out == ()
+    assert reasoning("auto", forced=True).omitted == ()
 
 
 CALL = ToolCall(call_id="c", name="run", arguments={}, turn=0, origin="c")
@@ -163,15 +163,15 @@ def test_a_model_is_sent_only_levels_that_are_listed_for_it(wanted: Any, wire: J
 
     assert found.wire == wire
     assert found.is_active
-    assert told in " ".join(found.left_out)
-    assert bool(told) is bool(found.left_out)
+    assert told in " ".join(found.omitted)
+    assert bool(told) is bool(found.omitted)
 
 
 def test_a_model_that_takes_no_number_of_tokens_is_sent_a_level() -> None:
     found = reasoning(20_000, model="acme/thinker", abilities={**MANDATORY, "budgets": False}, max_tokens=30_000)
 
     assert found.wire == {"effort": "high"}
-    assert found.left_out == ("reasoning 20000 sent as 'high': the model takes no number of tokens",)
+    assert found.omitted == ("reasoning 20000 sent as 'high': the model takes no number of tokens",)
 
 
 def test_abilities_that_only_a_newer_version_knows_do_not_count() -> None:

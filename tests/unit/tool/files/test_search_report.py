@@ -74,7 +74,7 @@ def test_more_than_is_counted_is_said() -> None:
     assert report.text().endswith("… the first 200 of more than 5,000 matching lines; narrow the pattern or the paths")
 
 
-def test_much_context_is_left_out() -> None:
+def test_much_context_is_omitted() -> None:
     report = SearchReport(context=10)
     lines = [str(number) for number in range(MOST_LINES * 2)]
 

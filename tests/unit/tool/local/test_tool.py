@@ -111,7 +111,7 @@ def test_a_command_may_read_the_call_as_json(tmp_path: Path) -> None:
         input="json",
         options={"deep": [1]},
         access=AccessConfig(fs=(FileRuleConfig(path="src", read=True),)),
-        parameters={"left_out": ParameterConfig()},
+        parameters={"omitted": ParameterConfig()},
     )
 
     assert json.loads(text_of(output(tmp_path, settings, path="a.txt"))) == {

@@ -84,7 +84,7 @@ def test_a_tool_with_a_name_of_its_own_is_not_offered_twice() -> None:
     assert offered.settings["st"].source == "mcp.git.status"
 
 
-def test_what_a_server_does_not_have_is_told_and_left_out() -> None:
+def test_what_a_server_does_not_have_is_told_and_omitted() -> None:
     settings = {
         "git": of("mcp.git.*"),
         "git_comit": ON,

@@ -489,11 +489,11 @@ def test_a_summary_is_marked_at_both_ends_and_no_words_of_the_user_end_it_early(
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_another_failure_never() -> None:
     unreadable = SummaryError(kind="malformed", detail="it is said")
 
-    mended, asked = run(turns(2), Range(first=0, last=1), unreadable, ACCOUNT)
+    repaired, asked = run(turns(2), Range(first=0, last=1), unreadable, ACCOUNT)
     given_up, again = run(turns(2), Range(first=0, last=1), unreadable, unreadable)
 
-    assert isinstance(mended, SummaryResult)
-    assert (mended.calls, [request.is_repair for request in asked]) == (2, [False, True])
+    assert isinstance(repaired, SummaryResult)
+    assert (repaired.calls, [request.is_repair for request in asked]) == (2, [False, True])
     assert "could not be used: it is said" in asked[1].prompt
     assert (given_up, len(again)) == (unreadable, 2)
     for kind in ("auth", "network", "timeout"):

@@ -87,11 +87,13 @@ class Chat:
 
     def run(self, first: str = "") -> int:
         """Read and answer until the person leaves; return the exit code."""
+        from jp.cli.terminal.approval import run_question
+
         self._options.notice("/help lists the commands, Ctrl-D leaves")
         session = _open_session(self._history())
         while True:
             try:
-                text = first or session.prompt(default=self._unsent)
+                text = first or run_question(partial(session.prompt_async, default=self._unsent))
             except KeyboardInterrupt:
                 text = ""
             except EOFError:

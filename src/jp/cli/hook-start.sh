@@ -24,8 +24,8 @@ give_up() {
 # Made for a program, whatever your configuration of git makes of diffs for you.
 as_text="--no-color --no-ext-diff --no-textconv"
 
-# - A new conversation is nobody else's, so there is no lock to wait for. It lies outside of the repository, goes away
-#   by itself, and does not become the active one of a shell that sets JP_SESSION.
+# - A new conversation is nobody else's, so there is no lock to wait for. It lies outside of the repository, expires
+#   after a day, and does not become the active one of a shell that sets JP_SESSION.
 # - Without tools nothing can need your consent, which a hook cannot ask for.
 # - What the workspace attaches to every conversation tells nothing of this change.
 unset JP_SESSION

@@ -102,7 +102,7 @@ def test_what_is_recorded_is_what_is_read(entries: tuple[AnyEntry, ...]) -> None
             assert len(recorded) == len(entries)
             kept = list(log.entries)
 
-        assert place.entries() == kept
+        assert place.entries() == [entry for number, entry in enumerate(kept) if entry not in kept[:number]]
 
 
 @given(any_streams())

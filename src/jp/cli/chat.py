@@ -57,7 +57,7 @@ def chat(
     terminal's active conversation, or starts one if there is none.
 
     Enter sends a message; Alt-Enter or Ctrl-J begins a new line. Up and Ctrl-R find earlier messages. Ctrl-C stops the
-    answer and keeps what came. Ctrl-D leaves. A line that begins with `/` is a command; `/help` lists them.
+    answer and keeps the output so far. Ctrl-D leaves. A line that begins with `/` is a command; `/help` lists them.
 
     Examples:
         jp chat

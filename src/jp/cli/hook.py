@@ -261,7 +261,7 @@ def install(
     """Install a git hook in this repository, where `core.hooksPath` says, for all its worktrees.
 
     prepare-commit-msg suggests a message where none is given. commit-msg checks the message against the change,
-    post-commit reviews the commit, pre-push the commits that are pushed; they print what the model objects to.
+    post-commit reviews the commit, pre-push the commits that are pushed; they print the model's objections.
 
     The hook sends the change to the model of `assistant.model.id`. Unless --strict is given it never blocks git. A
     hook that exists is kept, and runs first. Reviews with --prompt print nothing where the answer is `OK`.
@@ -291,7 +291,7 @@ def install(
 
 
 def ls(options: GlobalOptions) -> None:
-    """List the git hooks that jp can install in this repository, and which of them are installed.
+    """List the git hooks that jp can install in this repository, and whether they are installed.
 
     Examples:
         jp hook ls

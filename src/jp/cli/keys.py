@@ -55,10 +55,10 @@ def set_key(
 
 
 def ls(options: GlobalOptions) -> None:
-    """List the source and the last characters of each key, never the key itself.
+    """List the source and the last characters of each key, never the whole key.
 
     Servers that you have declared under `providers.llm.NAME` come last. A server on this machine usually needs none.
-    A key in the environment wins over one in the keyring, and that over one in the file.
+    A key in the environment wins over one in the keyring, which wins over one in the file.
 
     Examples:
         jp keys ls

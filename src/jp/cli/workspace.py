@@ -57,7 +57,7 @@ def trust(
     options: GlobalOptions,
     *,
     path: Annotated[
-        str | None, typer.Argument(metavar="[PATH]", show_default=False, help="Its root, even if another user owns it.")
+        str | None, typer.Argument(metavar="PATH", show_default=False, help="Root of a workspace, also of another user.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     target: Annotated[

@@ -164,7 +164,7 @@ ROOT = Group(
                 Command(
                     "recall", "jp.cli.conversation.print:recall", "Print hidden or shortened content, by its handle"
                 ),
-                Command("path", "jp.cli.conversation.ls:path", "Print where a conversation is stored"),
+                Command("path", "jp.cli.conversation.ls:path", "Print the directory of a conversation"),
                 Command("rm", "jp.cli.conversation.fork:remove", "Delete conversations"),
             ),
             aliases=("c",),

@@ -20,7 +20,7 @@ Examples:
     jp conversation ls"""
 
 OPTIONS: Rows = (
-    ("-c, --cfg KEY=VALUE", "Set a value (or a name, or @FILE) for this run; repeatable"),
+    ("-c, --cfg KEY=VALUE", "Set a value, or load settings by NAME or @FILE; repeatable"),
     ("-F, --format FORMAT", "Output format: auto, text, pretty or json"),
     ("-q, --quiet", "Hide notices"),
     ("-v, --verbose", "Log details to stderr (-vv for more)"),

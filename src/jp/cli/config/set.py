@@ -72,7 +72,7 @@ def import_files(
 ) -> None:
     """Rewrite configuration of the original JP in jp's spelling, as TOML.
 
-    Comments and their order stay in TOML files. What jp does not have is taken out, and listed. Each file is kept as it
+    Comments and their order stay in TOML files. What jp does not have is removed and listed. Each file is kept as it
     was beside the new one, with the ending `.bak`: move it back to undo the import.
 
     Examples:

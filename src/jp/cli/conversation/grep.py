@@ -44,11 +44,11 @@ def grep(
         bool, typer.Option("--ignore-case", help="Match an expression in any case; words always do.")
     ] = False,
 ) -> ExitCode | None:
-    """Search what was said, called, returned and attached, in archived conversations too. Exits 1 without a match.
+    """Search messages, tool calls, results and attachments. The exit code is 1 without a match.
 
     PATTERN is words, all of which have to be in one passage (a message or a part of a long one), in any order and
     case. With an operator such as `|`, `*`, `(` or `[` it is a regular expression that a line has to match. Each match
-    begins with ID:TURN, which `print`, `--attach` and `--fork` accept. Undone turns are not searched, and secrets are
+    begins with ID:TURN, which `print`, `--attach` and `--fork` accept. Archived conversations are searched too, undone turns are not, and secrets are
     redacted. --all searches your own conversations, the local ones of every workspace, and workspaces that were
     searched before.
 
@@ -135,7 +135,7 @@ def export(
         bool, typer.Option("--with-secrets", help="Keep secrets; bundle and jp-original always do.")
     ] = False,
 ) -> None:
-    """Write a conversation in a form to read or to keep: md, json, html, bundle or jp-original.
+    """Export a conversation as Markdown, JSON, an HTML page, a bundle, or files of JP (Rust).
 
     html is one page that needs no network: reasoning and tool calls fold, attachments are in it, a chart shows what
     filled the context. json is a versioned document. A bundle is a ZIP file with the log and its attachments, which

@@ -113,7 +113,7 @@ def path(
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
     log: Annotated[bool, typer.Option("--log", help="The file that holds the entries.")] = False,
 ) -> None:
-    """Print where a conversation is stored.
+    """Print the directory of a conversation.
 
     Examples:
         ls "$(jp conversation path)"
@@ -134,7 +134,7 @@ def path(
 def use(options: GlobalOptions, *, target: Annotated[str | None, typer.Argument(help=TARGET_HELP)] = None) -> None:
     """Make a conversation this terminal's active one: `jp query` continues it.
 
-    Without a target, the one that was active before; where there was none, you pick one from a list.
+    Without a target, it is the previously active one; if there is none, you pick one from a list.
 
     Examples:
         jp conversation use jp-c17800836875

@@ -370,9 +370,10 @@ def rules(
         int | None, typer.Option("--remove", metavar="N", min=1, help="Remove the rule with this number.")
     ] = None,
 ) -> None:
-    """List the rules for tools in your own settings: what `a` at a tool's question wrote, and what you wrote by hand.
+    """List the rules for tools in your own settings, written by `a` at a tool's question or by hand.
 
-    The first rule that fits decides. Rules of a workspace can only be stricter.
+    These are your settings for all workspaces and for this one. The first rule that matches a call decides. Rules of a
+    workspace's files can only be stricter.
 
     Examples:
         jp tool rules

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from jp.cli.options import GlobalOptions
 from jp.cli.terminal.streams import SCHEMA, json_text, write_stdout
 from jp.config.model import StyleConfig
-from jp.render.channel import ERASE, Channel
+from jp.render.channel import Channel
 from jp.render.stream import Streams
 from jp.render.theme import Look, Preferences, columns_of, display_width, is_live, look_at
 
 if TYPE_CHECKING:
+    from jp.render.status_line import ProgressLine, Waiting
     from jp.render.tables import Result
 
 
@@ -97,32 +98,19 @@ def _written(options: GlobalOptions, text: Result) -> str:
     return plain_text(text, width=width_of_stdout(options), is_shown=is_shown)
 
 
-_DELAY_SECS = 1.0
-_INTERVAL_SECS = 0.25
+def open_progress_line(options: GlobalOptions) -> Iterator[ProgressLine]:
+    """Yield the line that shows progress on stderr; nothing where no line can be erased."""
+    if not is_live(sys.stderr, os.environ):
+        return
+    from jp.render.status_line import ProgressLine, Waiting
+    from jp.turn.ports import SystemClock
 
+    def new_line(text: Callable[[], str]) -> Waiting:
+        look = look_at(sys.stderr, preferences(options, StyleConfig()), os.environ, siblings=[sys.stdout])
+        channel = Channel(sys.stderr, name="stderr", is_lossy=True)
+        return Waiting(channel, look=look, clock=SystemClock(), measure=measure, work=text)
 
-class ProgressLine:
-    """A line on the terminal that says how far work is which takes longer than a second; it goes with the block."""
+    def measure() -> int:
+        return display_width(options.width, os.environ, columns=columns_of(sys.stderr, sys.stdout))
 
-    def __init__(self, options: GlobalOptions) -> None:
-        self._is_wanted = not options.quiet
-        self._next = 0.0
-        self._channel: Channel | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._channel is not None:
-            self._channel.write_unseen(ERASE)
-
-    def tell(self, text: str, count: int = 0) -> None:
-        """Show a text with the count at its `{}`, not too often."""
-        now = monotonic()
-        self._next = self._next or now + _DELAY_SECS
-        if now < self._next or not self._is_wanted or not is_live(sys.stderr, os.environ):
-            return
-        self._next = now + _INTERVAL_SECS
-        if self._channel is None:
-            self._channel = Channel(sys.stderr, name="stderr", is_lossy=True)
-        self._channel.write_unseen(f"{ERASE}{text.format(count)}")
+    yield ProgressLine(new_line)

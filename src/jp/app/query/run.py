@@ -279,7 +279,7 @@ async def compact_first(wiring: Wiring, begun: ConversationContext) -> None:
         previewer.plan(order),
         order,
         workspace=wiring.context.workspace,
-        notice=wiring.notice,
+        options=wiring.context.options,
         pay=payment(wiring.cap, config),
     )
     append(begun.log, made.overlays)

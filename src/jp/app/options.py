@@ -56,7 +56,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         del text, level
 
     def progress(self, text: str) -> AbstractContextManager[Tell]:
-        """Say what is done as long as the block runs; the result says it anew. Nobody listens here."""
+        """Say what is done as long as the block runs; the result changes the text. Nobody listens here."""
         del text
         return nullcontext(_ignore)
 

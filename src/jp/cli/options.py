@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -73,11 +75,16 @@ class GlobalOptions(Options, frozen=True, kw_only=True):
         """Return the line that shows progress; None without a terminal, with `--quiet`, and as JSON."""
         if self.quiet or self.format == "json":
             return None
-        if not self.lines:
-            from jp.cli.output import open_progress_line
+        from jp.render.theme import Preferences, is_live
 
-            self.lines.extend(open_progress_line(self))
-        return self.lines[0] if self.lines else None
+        if not is_live(sys.stderr, os.environ):
+            return None
+        if not self.lines:
+            from jp.render.status_line import open_progress_line
+
+            wanted = Preferences(color=self.color, width=self.width)
+            self.lines.append(open_progress_line(sys.stderr, sys.stdout, wanted, os.environ))
+        return self.lines[0]
 
     def picker(self) -> Picker | None:
         """Return the picker where a person sits at a terminal that can show it."""

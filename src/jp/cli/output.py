@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from jp.cli.options import GlobalOptions
 from jp.cli.terminal.streams import SCHEMA, json_text, write_stdout
 from jp.config.model import StyleConfig
-from jp.render.channel import Channel
 from jp.render.stream import Streams
 from jp.render.theme import Look, Preferences, columns_of, display_width, is_live, look_at
 
 if TYPE_CHECKING:
-    from jp.render.status_line import ProgressLine, Waiting
     from jp.render.tables import Result
 
 
@@ -96,21 +93,3 @@ def _written(options: GlobalOptions, text: Result) -> str:
         return draw(text, look_of_stdout(options, StyleConfig()))
     is_shown = options.format == "pretty" or sys.stdout.isatty()
     return plain_text(text, width=width_of_stdout(options), is_shown=is_shown)
-
-
-def open_progress_line(options: GlobalOptions) -> Iterator[ProgressLine]:
-    """Yield the line that shows progress on stderr; nothing where no line can be erased."""
-    if not is_live(sys.stderr, os.environ):
-        return
-    from jp.render.status_line import ProgressLine, Waiting
-    from jp.turn.ports import SystemClock
-
-    def new_line(text: Callable[[], str]) -> Waiting:
-        look = look_at(sys.stderr, preferences(options, StyleConfig()), os.environ, siblings=[sys.stdout])
-        channel = Channel(sys.stderr, name="stderr", is_lossy=True)
-        return Waiting(channel, look=look, clock=SystemClock(), measure=measure, work=text)
-
-    def measure() -> int:
-        return display_width(options.width, os.environ, columns=columns_of(sys.stderr, sys.stdout))
-
-    yield ProgressLine(new_line)

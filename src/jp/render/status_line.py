@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from threading import Event, RLock, Thread
+from typing import TextIO
 
 from jp.render.channel import ERASE, Channel
 from jp.render.tables import cell_width, clusters, elapsed_text, truncate
-from jp.render.theme import Look, Measure, styled
-from jp.render.tty import is_asking
-from jp.turn.ports import Clock
+from jp.render.theme import Look, Measure, Preferences, columns_of, display_width, look_at, styled
+from jp.render.tty import is_asking, set_transient_line
+from jp.turn.ports import Clock, SystemClock
 
 _PIECE = re.compile(r"\n|[ \t]+|[^ \t\n]+")
 _TAB = "    "
@@ -141,7 +142,7 @@ class Waiting:
         """Erase the line, which the next tick shows again."""
         if self._shown:
             self._channel.write_unseen(self._erasing())
-            self._shown = ""
+            self._forget()
 
     def relabel(self, label: str) -> None:
         """Change what is awaited, but not since when."""
@@ -151,7 +152,8 @@ class Waiting:
         """Show the line, or the time on it, if it is due. A `coming` line describes the pending work."""
         now = self._clock.monotonic()
         if is_asking():
-            self._shown, self._since = "", now
+            self._forget()
+            self._since = now
             return
         if not self._channel.is_at_line_start:
             return
@@ -161,6 +163,12 @@ class Waiting:
         if text and text != self._shown:
             self._channel.write_unseen(f"{self._erasing()}{text}")
             self._shown = text
+            set_transient_line(self.erase)
+
+    def _forget(self) -> None:
+        if self._shown:
+            self._shown = ""
+            set_transient_line(None)
 
     def _erasing(self) -> str:
         """Return what erases the line, which takes several rows where the terminal has become narrower."""
@@ -204,7 +212,7 @@ class ProgressLine:
 
     @contextmanager
     def shown(self, text: str) -> Generator[Callable[[str], None]]:
-        """Say what is done as long as the block runs; the result says it anew."""
+        """Say what is done as long as the block runs; the result changes the text."""
         label = _Label(text)
 
         def tell(text: str) -> None:
@@ -261,3 +269,19 @@ class ProgressLine:
         if self._own is not None:
             self._own.erase()
         self._own = None
+
+
+def open_progress_line(
+    err: TextIO, out: TextIO, preferences: Preferences, environment: Mapping[str, str]
+) -> ProgressLine:
+    """Return the line that says on the terminal `err` what is done; `out` knows the width where that does not."""
+
+    def measure() -> int:
+        return display_width(preferences.width, environment, columns=columns_of(err, out))
+
+    def new_line(work: Callable[[], str]) -> Waiting:
+        look = look_at(err, preferences, environment, siblings=[out])
+        channel = Channel(err, name="stderr", is_lossy=True)
+        return Waiting(channel, look=look, clock=SystemClock(), measure=measure, work=work)
+
+    return ProgressLine(new_line)

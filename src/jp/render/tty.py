@@ -23,10 +23,14 @@ _USUAL_SIZE = (80, 24)
 
 
 class _Dialogue:
-    """State of the dialogue: a terminal must not show anything else during a question."""
+    """State of the dialogue: a terminal must not show anything else during a question.
+
+    `erase` erases the transient line, None while there is none.
+    """
 
     def __init__(self) -> None:
         self.is_open = False
+        self.erase: Callable[[], None] | None = None
 
 
 _dialogue = _Dialogue()
@@ -35,6 +39,11 @@ _dialogue = _Dialogue()
 def is_asking() -> bool:
     """Return whether a question waits for its answer."""
     return _dialogue.is_open
+
+
+def set_transient_line(erase: Callable[[], None] | None) -> None:
+    """Say how to erase the line that is shown on the terminal for a while; None where it is gone."""
+    _dialogue.erase = erase
 
 
 def can_ask() -> bool:
@@ -219,9 +228,13 @@ def forget_signals(readable: int) -> None:
 
 
 def leave_echo() -> None:
-    """Begin a new line on the terminal, whose cursor stands behind the `^C` that Ctrl-C left there."""
-    from contextlib import suppress
+    """Begin a new line on the terminal, whose cursor stands behind the `^C` that Ctrl-C left there.
 
+    Where it left that in a transient line, both are erased.
+    """
+    if _dialogue.erase is not None:
+        _dialogue.erase()
+        return
     for descriptor in (2, 1):
         if os.isatty(descriptor):
             with suppress(OSError):

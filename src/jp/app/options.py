@@ -55,6 +55,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """Tell how things are done, for a user who wants to know at least `level` of it. Nobody listens here."""
         del text, level
 
+    @property
+    def is_verbose(self) -> bool:
+        """True if somebody may hear what `log` says; else nothing has to be composed for it."""
+        return True
+
     def progress(self, text: str) -> AbstractContextManager[Tell]:
         """Say what is done as long as the block runs; the result changes the text. Nobody listens here."""
         del text

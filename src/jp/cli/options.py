@@ -66,6 +66,11 @@ class GlobalOptions(Options, frozen=True, kw_only=True):
         if self.verbosity >= level:
             self._say("log", text)
 
+    @property
+    def is_verbose(self) -> bool:
+        """True with `-v`."""
+        return self.verbosity > 0
+
     def progress(self, text: str) -> AbstractContextManager[Tell]:
         """Show on the terminal what is done, if that takes a while. The line goes with the block."""
         line = self.progress_line()

@@ -125,7 +125,7 @@ async def prepare(
         if not arguments.dry_run:
             from jp.provider.transport import sharing_connections
 
-            stack.enter_context(sharing_connections(options.log))
+            stack.enter_context(sharing_connections(options.log if options.is_verbose else None))
         yield await _prepared(options, arguments, NoScreen() if screen is None else screen, stack)
 
 

@@ -27,7 +27,7 @@ CTRL_D = "\x04"
 SIZE = 80, 24
 """Columns and rows."""
 
-_UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*)?\Z")
+_UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*|\][^\x00-\x1f]*\x1b?)?\Z")
 _ERASED = re.compile(r"\r\x1b\[K[^\n]*(?=\r\x1b\[K)")
 
 # A session leader without a terminal gets the one that it opens.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
@@ -314,3 +316,16 @@ def listed(text: str, status: AttachmentStatus) -> ListedAttachment:
         removed=tuple(status.difference.removed),
         detail=status.detail or None,
     )
+
+
+def files_of(texts: Sequence[str], schemes: AttachmentSchemes) -> dict[str, Path]:
+    """Return the absolute paths of the declarations that name one file or directory."""
+    from jp.attachment.file_paths import Names, locate
+
+    found: dict[str, Path] = {}
+    for text in texts:
+        with suppress(AttachmentError):
+            location = locate(text, schemes.context, Names()) if scheme_of(text) == "file" else None
+            if location is not None and not location.tail:
+                found[text] = Path(location.path)
+    return found

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TextIO, TypeVar
 
 import msgspec
 
@@ -107,7 +107,13 @@ class GlobalOptions(Options, frozen=True, kw_only=True):
             write_stderr(json_text({"schema": SCHEMA, kind: text}) + "\n")
             return
         with self.lines[0].hidden() if self.lines else nullcontext():
-            write_stderr(f"{kind}: {text}\n")
+            write_stderr(f"{kind}: {text}\n", links=self.shows_links(sys.stderr))
+
+    def shows_links(self, stream: TextIO) -> bool:
+        """Return whether what `stream` names can be opened: on a terminal, with color."""
+        from jp.render.theme import reads_osc, use_color
+
+        return reads_osc(stream, os.environ) and use_color(self.color, os.environ, is_terminal=True)
 
 
 def read_options(settings: Sequence[tuple[str, str]], *, stdout_is_terminal: bool) -> GlobalOptions:

@@ -13,6 +13,9 @@ from jp.render.stream import Streams
 from jp.render.theme import Look, Preferences, columns_of, display_width, is_live, look_at
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import PurePath
+
     from jp.render.tables import Result
 
 
@@ -62,11 +65,19 @@ def is_drawn(options: GlobalOptions) -> bool:
     return options.format == "pretty" and is_live(sys.stdout, os.environ)
 
 
-def print_result(options: GlobalOptions, *, text: Result, value: dict[str, Any], nothing: str = "") -> None:
+def print_result(
+    options: GlobalOptions,
+    *,
+    text: Result,
+    value: dict[str, Any],
+    nothing: str = "",
+    paths: Mapping[str, PurePath] | None = None,
+) -> None:
     """Print the result of a command: `text`, or with `--format json` the one JSON object `value` and its `schema`.
 
     An empty text prints nothing, and `nothing` is what a person is told then, on stderr. A text that lacks its last
-    newline gets it. What goes to a terminal cannot steer it.
+    newline gets it. What goes to a terminal cannot steer it. There, web addresses are links, and so are the words of
+    `paths`, each to its absolute path.
 
     Raises:
         JpError: stdout takes no more, for another reason than that its reader has left.
@@ -78,6 +89,10 @@ def print_result(options: GlobalOptions, *, text: Result, value: dict[str, Any],
     if written:
         from jp.cli.terminal.pager import write_paged
 
+        if paths and look_of_stdout(options, StyleConfig()).links:
+            from jp.render.sanitize import link_words
+
+            written = link_words(written, {word: str(path) for word, path in paths.items()})
         write_paged(written if written.endswith("\n") else f"{written}\n")
     elif nothing:
         options.notice(nothing)
@@ -86,10 +101,13 @@ def print_result(options: GlobalOptions, *, text: Result, value: dict[str, Any],
 def _written(options: GlobalOptions, text: Result) -> str:
     """Return a result as text: drawn on a terminal, else plain."""
     from jp.cli.terminal.wording import worded
+    from jp.render.sanitize import link_addresses
     from jp.render.tables import draw, plain_text
 
     text = text if isinstance(text, str) else [worded(part) if isinstance(part, str) else part for part in text]
-    if not isinstance(text, str) and is_drawn(options):
+    is_live_there = is_drawn(options)
+    if not isinstance(text, str) and is_live_there:
         return draw(text, look_of_stdout(options, StyleConfig()))
     is_shown = options.format == "pretty" or sys.stdout.isatty()
-    return plain_text(text, width=width_of_stdout(options), is_shown=is_shown)
+    plain = plain_text(text, width=width_of_stdout(options), is_shown=is_shown)
+    return link_addresses(plain) if is_live_there and look_of_stdout(options, StyleConfig()).links else plain

@@ -126,9 +126,10 @@ class StatusRenderer:
 
     def notice(self, text: str) -> None:
         """Show a notice."""
-        from jp.render.sanitize import sanitize
+        from jp.render.sanitize import link_message, sanitize
 
-        self.say(f"note: {sanitize(text).rstrip()}")
+        safe = sanitize(text).rstrip()
+        self.say(f"note: {link_message(safe) if self._look.links else safe}")
 
     def say(self, line: str) -> None:
         """Write a line that is fit to be shown, unless notices are not."""

@@ -167,7 +167,9 @@ def export(
         return
     path = _created(output, data)
     value = {"path": str(path), "form": form, "bytes": len(data)}
-    print_result(options, text=f"wrote {str(path)!r} ({len(data):,} bytes)", value=value)
+    print_result(
+        options, text=f"wrote {str(path)!r} ({len(data):,} bytes)", value=value, paths={str(path): path.absolute()}
+    )
 
 
 def _export_original(options: GlobalOptions, target: str, output: str | None) -> None:
@@ -190,7 +192,7 @@ def _export_original(options: GlobalOptions, target: str, output: str | None) ->
     if found.omitted:
         options.notice(f"not written, because the original JP has no place for it: {found.omitted}")
     value = {"path": str(path), "form": _ORIGINAL, "bytes": sum(map(len, found.files.values()))}
-    print_result(options, text=f"wrote {str(path)!r}", value=value)
+    print_result(options, text=f"wrote {str(path)!r}", value=value, paths={str(path): path.absolute()})
 
 
 def _created(name: str, data: bytes) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 from forked import run_jp
@@ -21,8 +22,13 @@ when = { tool = "fs_read_file" }
 text = "Done."
 
 [[reply]]
+when = { tool = "run_command" }
+text = "Done."
+
+[[reply]]
 calls = [CALLS]
 """
+COMMAND = '{ name = "run_command", arguments = { command = "TEXT" } }'
 NOTE = '{ name = "fs_read_file", arguments = { path = "note.txt" } }'
 QUESTION = r'^Run fs_read_file\(path="note.txt"\)\? \[y,n,Y,N,a,p,r,e,\?\] \[n\]$'
 
@@ -187,15 +193,29 @@ def own_settings(root: Path) -> str:
     return (home_beside(root) / "config" / "config.toml").read_text(encoding="utf-8")
 
 
-ALWAYS = r"Run every call of fs_read_file unasked from now on, whatever it is given, in every workspace\?"
+ALWAYS = r"^Which run without a question in this workspace from now on\? 1-3, or nothing:"
+
+
+def allow(root: Path, number: int) -> None:
+    """Answer the question about a call with `a`, and choose what is allowed from now on."""
+    with jp_at_terminal("query", "--new", "read it", cwd=root, size=(120, 24)) as terminal:
+        terminal.question(r"^Run .*\? \[y,n,Y,N,a,p,r,e,\?\] \[n\]$")
+        terminal.type("a\n")
+        terminal.question(ALWAYS)
+        terminal.type(f"{number}\n")
+        terminal.expect("Written to ")
+        assert terminal.finish() == 0
 
 
 def test_a_tool_is_allowed_permanently_once_it_is_said_what_that_covers(tmp_path: Path) -> None:
     root = stage(tmp_path / "work", NOTE)
     with jp_at_terminal("query", "--new", "read it", cwd=root, size=(120, 24)) as terminal:
         answer(terminal, "a")
+        terminal.question(r"^1  fs_read_file with path='note.txt', and nothing else$")
+        terminal.question(r"^2  fs_read_file on files below '.'$")
+        terminal.question(r"^3  every call of fs_read_file, whatever it is given$")
         terminal.question(ALWAYS)
-        terminal.type("y\n")
+        terminal.type("3\n")
         terminal.expect("Written to ")
         terminal.expect("Done.")
         assert terminal.finish() == 0
@@ -211,17 +231,110 @@ def test_a_tool_is_allowed_permanently_once_it_is_said_what_that_covers(tmp_path
     assert run_jp("query", "--new", "read it", cwd=root).code == 8
 
 
+def test_what_is_allowed_for_a_directory_and_a_call_holds_for_them_only(tmp_path: Path) -> None:
+    root = stage(tmp_path / "work", NOTE)
+    (root / "docs").mkdir()
+    (root / "docs/a.txt").write_text("a\n", encoding="utf-8")
+    for number, path, others in ((1, "note.txt", ["other.txt", "docs/a.txt"]), (2, "docs/a.txt", ["other.txt"])):
+        set_calls(root, f'{{ name = "fs_read_file", arguments = {{ path = "{path}" }} }}')
+        allow(root, number)
+        assert run_jp("query", "--new", "read it", cwd=root).code == 0
+        for other in others:
+            set_calls(root, f'{{ name = "fs_read_file", arguments = {{ path = "{other}" }} }}')
+            assert run_jp("query", "--new", "read it", cwd=root).code == 8
+    listed = run_jp("tool", "rules", cwd=root).stdout
+    assert re.findall(r"path=\S+.*", listed) == [f"path={root}/note.txt, nothing else", f"path={root}/docs/**"]
+
+
+def set_calls(root: Path, *calls: str) -> None:
+    (root / ".jp/scenarios/test.toml").write_text(READING.replace("CALLS", ", ".join(calls)), encoding="utf-8")
+
+
+def test_a_prefix_of_a_command_is_allowed_with_plain_words_after_it(tmp_path: Path) -> None:
+    settings = "[conversation.tools.run_command]\nenable = true\n"
+    root = stage(tmp_path / "work", COMMAND.replace("TEXT", "echo one 1"), settings=settings)
+    allow(root, 2)
+    assert "command=echo one …, nothing else" in run_jp("tool", "rules", cwd=root).stdout
+    for text, code in (("echo one 2 3", 0), ("echo one; touch x", 8), ("echo one $(touch x)", 8), ("echo two", 8)):
+        set_calls(root, COMMAND.replace("TEXT", text))
+        assert run_jp("query", "--new", "do it", cwd=root).code == code
+    assert not (root / "x").exists()
+
+
+def test_what_is_allowed_in_a_workspace_is_not_in_another_one_although_it_brings_the_same_id(tmp_path: Path) -> None:
+    root = stage(tmp_path / "work", NOTE)
+    allow(root, 3)
+    other, home = copied(root)
+
+    denied = run_jp("query", "--new", "read it", cwd=other, env=home)
+    assert denied.code == 8
+    assert "conversation.tools.fs_read_file.run" in denied.stderr
+    assert run_jp("workspace", "trust", "--yes", cwd=other, env=home).code == 0
+    assert run_jp("query", "--new", "read it", cwd=other, env=home).code == 0
+    (other / ".jp/.id").unlink()
+    assert run_jp("query", "--new", "read it", cwd=other, env=home).code == 8
+
+
+def test_a_directory_is_offered_for_jps_own_file_tools_only(tmp_path: Path) -> None:
+    local = 'source = "local"\ncommand = "cat note.txt"\nparameters.path.type = "string"\n'
+    root = stage(tmp_path / "work", NOTE, settings=local)
+
+    with jp_at_terminal("query", "--new", "read it", cwd=root, size=(120, 24)) as terminal:
+        answer(terminal, "a")
+        terminal.question(r"^1  fs_read_file with path='note.txt', and nothing else$")
+        terminal.question(r"^2  every call of fs_read_file")
+        terminal.question(r"1-2, or nothing:")
+        terminal.type("\n")
+        answer(terminal, "n")
+        assert terminal.finish() == 8
+
+
+def copied(root: Path) -> tuple[Path, dict[str, str]]:
+    """Copy a workspace with its id, as a clone of its repository does; return it, and the environment of its user."""
+    other, home = root.parent / "other", home_beside(root)
+    shutil.copytree(root, other)
+    return other, {"JP_USER_DATA_DIR": str(home / "data"), "JP_GLOBAL_CONFIG_DIR": str(home / "config")}
+
+
+def test_nothing_is_added_for_a_workspace_whose_settings_were_made_for_another_one(tmp_path: Path) -> None:
+    root = stage(tmp_path / "work", NOTE)
+    allow(root, 3)
+    other, home = copied(root)
+
+    with jp_at_terminal("query", "--new", "read it", cwd=other, env=home, size=(120, 24)) as terminal:
+        answer(terminal, "a")
+        terminal.question(ALWAYS)
+        terminal.type("1\n")
+        terminal.expect("were made for a workspace at another path")
+        answer(terminal, "n")
+        assert terminal.finish() == 8
+
+
+def test_a_rule_of_its_own_is_not_written_where_it_would_replace_those_for_all_tools(tmp_path: Path) -> None:
+    rules = '[[conversation.tools."*".rules]]\nrun = "skip"\narguments = { path = "keys/**" }\n'
+    root = stage(tmp_path / "work", NOTE, settings=rules)
+
+    with jp_at_terminal("query", "--new", "read it", cwd=root, size=(120, 24)) as terminal:
+        answer(terminal, "a")
+        terminal.question(ALWAYS)
+        terminal.type("2\n")
+        terminal.expect("Nothing is changed: 'fs_read_file' follows rules for several tools")
+        answer(terminal, "n")
+        assert terminal.finish() == 8
+    set_calls(root, NOTE.replace("note.txt", "keys/a"))
+    assert run_jp("query", "--new", "read it", cwd=root).code == 0  # skipped, which is no denial
+
+
 def test_nothing_is_written_where_nothing_is_chosen_or_may_be_written(tmp_path: Path) -> None:
     root = stage(tmp_path / "work", NOTE)
-    before = own_settings(root)
-    for options, choice in (((), "n"), (("--no-persist",), "y")):
+    for options, choice in (((), ""), ((), "4"), ((), "y"), (("--no-persist",), "1")):
         with jp_at_terminal(*options, "query", "--new", "read it", cwd=root, size=(120, 24)) as terminal:
             answer(terminal, "a")
             terminal.question(ALWAYS)
             terminal.type(f"{choice}\n")
             answer(terminal, "n")
             assert terminal.finish() == 8
-    assert own_settings(root) == before
+    assert run_jp("tool", "rules", cwd=root).stderr == "note: your settings have no rules for tools\n"
 
 
 def test_rules_that_were_written_by_hand_are_listed_and_removed(tmp_path: Path) -> None:

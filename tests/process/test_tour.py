@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from forked import search_path
-from jp.render.sanitize import without_links
 from loopback import Loopback, Reply, sse
 from terminal import at_terminal
 
@@ -66,7 +65,7 @@ def played(typed: list[Typed], cwd: Path, environment: dict[str, str]) -> list[s
         for number in range(len(typed)):
             terminal.expect(MARK.format(number))
         terminal.finish()
-    shown = without_links(SGR.sub("", terminal.stays))
+    shown = SGR.sub("", terminal.stays)
     return re.split(r"@@ command \d+ @@\n", shown)[: len(typed)]
 
 

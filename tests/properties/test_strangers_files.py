@@ -53,7 +53,10 @@ MODELS = ("openai/x", "anthropic/y", "t", "n")
 TEXTS = (*MODELS, "mcp.s.*", "mcp.s.a", "builtin", "local", "src", "/etc", "cmd:ls", "file:a", "https://a", "X_KEY")
 ORDER: Sequence[RunMode] = ("skip", "edit", "ask", "unattended")
 PATHS = Paths(root="/w", real=posixpath.normpath)
-CALLS: Sequence[Raw] = ({}, {"path": "a"}, {"path": "src/a"}, {"path": "/etc/x"}, {"path": ["a", "src/a"]})
+CALLS: Sequence[Raw] = (
+    *({}, {"path": "a"}, {"path": "src/a"}, {"path": "/etc/x"}),
+    *({"path": "a", "x": 1}, {"path": ["a", "src/a"]}),
+)
 LISTINGS = {"s": Listing(tools=(ServerTool(name="a", parameters={}), ServerTool(name="b", parameters={})))}
 
 
@@ -128,6 +131,8 @@ SAID: Sequence[Raw] = (
     {"conversation": {"tools": {"t": {"command": "a", "enable": True, "run": "unattended"}}}},
     {"conversation": {"tools": {"t": {"rules": [{"arguments": {"path": "src/**"}, "run": "ask"}]}}}},
     {"conversation": {"tools": {"t": {"rules": [{"arguments": {"path": "**"}, "run": "unattended"}]}}}},
+    {"conversation": {"tools": {"t": {"rules": [{"prefix": {"path": "a"}, "exact": True, "run": "unattended"}]}}}},
+    {"conversation": {"tools": {"t": {"rules": [{"arguments": {"path": "src/a"}, "exact": True, "run": "skip"}]}}}},
     {"conversation": {"tools": {"t": {"run": "skip"}}}},
     {"conversation": {"tools": {"t": {"access": {"fs": [{"path": "src", "read": True}]}}}}},
     {"assistant": {"model": {"id": "openai/x"}}},
@@ -183,7 +188,8 @@ def layers_of(drawn: Choices) -> list[Layer]:
     kinds: Sequence[LayerKind] = ("user", "workspace", "directory", "user-workspace", "conversation", "cfg")
     layers: list[Layer] = []
     for kind in sorted(drawn.some(kinds, most=6, least=2), key=kinds.index):
-        foreign = kind in {"workspace", "directory"} or (kind in {"conversation", "cfg"} and drawn.one_in(2))
+        others = {"user-workspace", "conversation", "cfg"}
+        foreign = kind in {"workspace", "directory"} or (kind in others and drawn.one_in(2))
         change = read_spelled(said(drawn), APP, refuse=lambda _: None).change
         layers.append(Layer(origin=Origin(kind=kind, where=str(len(layers))), change=change, foreign=foreign))
     return layers

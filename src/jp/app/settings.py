@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from jp.app.options import AnyWorkspace, Options, current_directory
-from jp.config.files import Places
+from jp.config.files import Places, has_settings
 from jp.config.layers import Ignored, Layer, Resolved
 from jp.config.model import JsonObject, resolve_alias
 from jp.config.schema import KeyPath
@@ -21,6 +21,7 @@ from jp.config.trust import (
     listed,
     mark_of_attachment,
     mark_of_change,
+    mark_of_id,
     overlap,
     provider_of,
     resolve_trusted,
@@ -312,7 +313,24 @@ def config_places(workspace: AnyWorkspace) -> Places:
     """Return the places of configuration files for a command in `workspace`."""
     root = workspace.root
     private = None if root is None else silo_directory(root / MARKER, workspace.user_data, create=False)
-    return Places(cwd=current_directory(), user=user_config_directory(os.environ), root=root, user_workspace=private)
+    return Places(
+        cwd=current_directory(),
+        user=user_config_directory(os.environ),
+        root=root,
+        user_workspace=private,
+        is_id_known=private is None or not has_settings(private) or mark_of_id(private.name) in accepted_of(workspace),
+    )
+
+
+def accept_id(options: Options, workspace: AnyWorkspace) -> None:
+    """Remember that the user's settings for the workspace with this id are meant for the workspace at this path.
+
+    Raises:
+        StorageError: that could not be written.
+    """
+    private = config_places(workspace).user_workspace
+    if private is not None:
+        trust_store(options, workspace).accept({mark_of_id(private.name)})
 
 
 def layers_of(workspace: AnyWorkspace, info: ConversationInfo, entries: Sequence[AnyEntry]) -> tuple[Layer, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -15,7 +14,7 @@ from msgspec.structs import replace
 from jp.app.conversations import read_conversation
 from jp.app.options import AnyWorkspace, Options, base_directory, open_workspace
 from jp.app.query.attachments import AttachmentSchemes
-from jp.app.settings import read_sources, require_tool
+from jp.app.settings import accept_id, config_places, read_sources, require_tool, trusted_config
 from jp.config.entries import ToolConfig
 from jp.config.layers import Resolved
 from jp.config.model import AppConfig
@@ -24,13 +23,17 @@ from jp.conversation.entries import AnyEntry, JsonObject
 from jp.conversation.resource import Carrier
 from jp.errors import JpError, UsageError
 from jp.provider.registry import ModelId
-from jp.remedies import Option, Show, phrase
+from jp.remedies import Option, Show, TrustWorkspace, phrase
 from jp.tool.toolbox import nearest
 from jp.turn.request import InlineLoader, Loader
+from jp.workspace.files import MARKER
+from jp.workspace.layout import silo_directory
 
 if TYPE_CHECKING:
     from jp.app.servers import Servers
     from jp.app.toolset import Toolset
+    from jp.tool.consent import Proposal
+    from jp.tool.rules import LastingRule
     from jp.workspace.listing import ConversationInfo
 
 
@@ -204,57 +207,94 @@ def unknown_name(name: str, toolset: Toolset, read: ReadTools) -> UsageError:
 
 
 class StoredRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule of the user's own settings: calls of `tool` with these `arguments`; any call without a `rule`.
+    """A rule of the user's own settings: how calls of `tool` run that fit; any call without a `rule`.
 
-    `rule` is its position among the tool's rules.
+    Args:
+        tool: the name of the tool.
+        run: the mode of such calls.
+        file: the file with the rule.
+        arguments: patterns by argument.
+        prefix: the words with which an argument begins.
+        exact: whether calls with other arguments do not match.
+        rule: its position among the tool's rules of the file.
     """
 
     tool: str
     run: str
+    file: str
     arguments: Mapping[str, str] = {}
+    prefix: Mapping[str, str] = {}
+    exact: bool = False
     rule: int | None = None
 
 
-def allow_always(options: Options, name: str) -> Path:
-    """Write into the user's own settings that every call of a tool runs unasked; return the file.
+def allow_always(options: Options, proposal: Proposal, way: LastingRule) -> Path:
+    """Let such calls run without a question from now on: write so into the user's own settings; return the file.
 
-    The settings of a workspace may still be stricter, and rules for arguments go first.
+    These are the settings for this workspace, outside of it, because the same call does something else in another one:
+    `make test` runs what a cloned repository says. Outside of any workspace they are the user's settings for all.
 
     Raises:
-        UsageError: nothing is to be written, or there is no place for the user's settings.
+        UsageError: nothing is to be written, there is no place for it, or other rules would no longer go first.
         ConfigurationError: the file is invalid.
         StorageError: it could not be written.
     """
-    from jp.config.edit import set_in_file
+    from jp.app.toolset import AUTOMATIC_SETTINGS
 
+    name = proposal.call.name
+    workspace = open_workspace(options)
     if not options.persist:
         raise UsageError(
             phrase("nothing is written with ", Option.NO_PERSIST), hint=phrase("remove ", Option.NO_PERSIST)
         )
-    file = _own_settings()
-    set_in_file(file, [f"{key_text(('conversation', 'tools', name))}.run=unattended"])
+    if workspace.root is not None:
+        silo_directory(workspace.root / MARKER, workspace.user_data, create=True)
+    places = config_places(workspace)
+    if not places.is_id_known:
+        raise UsageError(
+            f"the settings in {str(places.user_workspace)!r} were made for a workspace at another path",
+            hint=phrase("accept them for this one: `", TrustWorkspace(), "`"),
+        )
+    file = _own_settings(options)[-1]
+    key = key_text(("conversation", "tools", name))
+    if way.rule is None:
+        return _written(file, f"{key}.run=unattended", options)
+    own = trusted_config(options).conversation.tools.get(name, ToolConfig()).rules
+    if proposal.rules not in (own, (*own, *AUTOMATIC_SETTINGS.get(name, ToolConfig()).rules)):
+        raise UsageError(
+            f"{name!r} follows rules for several tools or of this conversation, which a rule of its own would replace",
+            hint=f"write the rules by hand, as `conversation.tools.{name}.rules`",
+        )
+    return _written(file, f"{key}.rules:+={msgspec.json.encode([way.rule]).decode()}", options)
+
+
+def _written(file: Path, value: str, options: Options) -> Path:
+    from jp.config.edit import set_in_file
+
+    set_in_file(file, [value])
+    accept_id(options, open_workspace(options))
     return file
 
 
-def stored_rules() -> list[StoredRule]:
-    """Return the rules of the user's own settings file, and the tools whose every call runs unasked.
+def stored_rules(options: Options) -> list[StoredRule]:
+    """Return the rules of the user's own settings, and the tools whose every call runs without a question.
 
     Raises:
-        ConfigurationError: the file is invalid, or there is no place for it.
+        ConfigurationError: a file is invalid, or there is no place for it.
     """
     found: list[StoredRule] = []
-    for name, settings in _own_tools().items():
-        if settings.get("run") == "unattended":
-            found.append(StoredRule(tool=name, run="unattended"))
-        for number, rule in enumerate(_rules_of(settings)):
-            found.append(
-                StoredRule(tool=name, run=rule.get("run", "ask"), arguments=rule.get("arguments", {}), rule=number)
-            )
+    for file in _own_settings(options):
+        for name, settings in _tools_of(file).items():
+            if settings.get("run") == "unattended":
+                found.append(StoredRule(tool=name, run="unattended", file=str(file)))
+            for number, rule in enumerate(_rules_of(settings)):
+                said = {"run": "ask", **rule, "tool": name, "file": str(file), "rule": number}
+                found.append(msgspec.convert(said, StoredRule))
     return found
 
 
-def remove_rule(number: int) -> StoredRule:
-    """Remove a rule from the user's own settings file, by its position in `stored_rules`, from 1; return it.
+def remove_rule(options: Options, number: int) -> StoredRule:
+    """Remove a rule from the user's own settings, by its position in `stored_rules`, from 1; return it.
 
     Raises:
         UsageError: there is no such rule.
@@ -263,34 +303,38 @@ def remove_rule(number: int) -> StoredRule:
     """
     from jp.config.edit import set_in_file
 
-    stored = stored_rules()
+    stored = stored_rules(options)
     if not 0 < number <= len(stored):
         raise UsageError(f"there is no rule {number}", hint=phrase("`", Show("tool rules"), "` lists them"))
     gone = stored[number - 1]
+    file = Path(gone.file)
     key = key_text(("conversation", "tools", gone.tool))
     if gone.rule is None:
-        set_in_file(_own_settings(), [f"{key}.run:=null"])
+        set_in_file(file, [f"{key}.run:=null"])
     else:
-        rules = _rules_of(_own_tools()[gone.tool])
+        rules = _rules_of(_tools_of(file)[gone.tool])
         left = [rule for position, rule in enumerate(rules) if position != gone.rule]
-        set_in_file(_own_settings(), [f"{key}.rules:={msgspec.json.encode(left).decode()}"])
+        set_in_file(file, [f"{key}.rules:={msgspec.json.encode(left).decode()}"])
     return gone
 
 
-def _own_settings() -> Path:
-    from jp.config.files import FILE_NAME
-    from jp.workspace.layout import user_config_directory
+def _own_settings(options: Options) -> list[Path]:
+    """Return the user's settings file, and the one for this workspace if there is one.
 
-    directory = user_config_directory(os.environ)
-    if directory is None:
+    Raises:
+        UsageError: there is no place for them.
+    """
+    from jp.config.files import candidates
+
+    files = [file.path for file in candidates(config_places(open_workspace(options))) if not file.foreign]
+    if not files:
         raise UsageError("there is no place for your settings", hint="set HOME")
-    return directory / FILE_NAME
+    return files
 
 
-def _own_tools() -> Mapping[str, JsonObject]:
+def _tools_of(file: Path) -> Mapping[str, JsonObject]:
     from jp.config.files import parse, read_text
 
-    file = _own_settings()
     tools = cast("JsonObject", parse(read_text(file) or "", file).get("conversation", {}).get("tools", {}))
     return {name: cast("JsonObject", settings) for name, settings in tools.items() if isinstance(settings, dict)}
 

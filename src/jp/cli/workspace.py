@@ -82,7 +82,7 @@ def trust(
 
     from jp.app.options import open_workspace
     from jp.app.prompts import declared_texts
-    from jp.app.settings import accept, as_value, read_sources
+    from jp.app.settings import accept, accept_id, as_value, read_sources
     from jp.cli.output import print_result
     from jp.errors import UsageError
     from jp.render.sanitize import escape_line
@@ -104,6 +104,7 @@ def trust(
         options.notice("nothing was trusted")
         return ExitCode.FAILURE
     accept(values, options, workspace, info)
+    accept_id(options, workspace)
     text = f"trusted:\n{shown}" if values else "this workspace declares nothing that needs trust"
     print_result(options, text=text, value={"trusted": [as_value(item) for item in values]})
     return None

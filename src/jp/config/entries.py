@@ -394,6 +394,10 @@ class RuleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
     arguments: dict[str, str] = {}
     """For each argument a pattern that matches its whole text: `*` matches anything but `/`, `**` everything."""
+    prefix: dict[str, str] = {}
+    """For an argument that is a command, the words that it begins with; only plain words may follow."""
+    exact: bool = False
+    """Match only calls without other arguments than those of this rule."""
     run: RunMode = "ask"
     """The mode of such a call."""
 

@@ -34,13 +34,15 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     """The directories that are looked in; None: there is none.
 
     `user` holds the user's own configuration, `root` is the workspace's root, `user_workspace` holds what the user
-    keeps for this workspace outside it.
+    keeps for this workspace outside it. The latter is found by an id in the workspace: with `is_id_known` false,
+    another workspace may have brought the same id along.
     """
 
     cwd: Path
     user: Path | None = None
     root: Path | None = None
     user_workspace: Path | None = None
+    is_id_known: bool = True
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,13 +50,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: LayerKind
     path: Path
+    foreign: bool = False
+    """It comes with the workspace or by its id, so that a stranger may have chosen it."""
     others: tuple[Path, ...] = ()
     """Files in the same place with other endings."""
-
-    @property
-    def foreign(self) -> bool:
-        """Return whether it comes with the workspace, so that a stranger may have written it."""
-        return self.kind in {"workspace", "directory"}
 
 
 def candidates(places: Places) -> Iterator[Candidate]:
@@ -62,21 +61,27 @@ def candidates(places: Places) -> Iterator[Candidate]:
     if places.user is not None:
         yield _candidate("user", places.user / FILE_NAME)
     if places.root is not None:
-        yield _candidate("workspace", places.root / WORKSPACE_DIRECTORY / FILE_NAME)
+        yield _candidate("workspace", places.root / WORKSPACE_DIRECTORY / FILE_NAME, foreign=True)
         for directory in _down(places.root, places.cwd):
-            yield _candidate("directory", directory / DIRECTORY_FILE_NAME)
+            yield _candidate("directory", directory / DIRECTORY_FILE_NAME, foreign=True)
     if places.user_workspace is not None:
-        yield _candidate("user-workspace", places.user_workspace / FILE_NAME)
+        yield _candidate("user-workspace", places.user_workspace / FILE_NAME, foreign=not places.is_id_known)
 
 
-def _candidate(kind: LayerKind, path: Path) -> Candidate:
+def has_settings(directory: Path) -> bool:
+    """Return whether a directory has a configuration file or fragments."""
+    names = (*(FILE_NAME.removesuffix(TOML) + suffix for suffix in SUFFIXES), FRAGMENTS)
+    return any(os.path.exists(directory / name) for name in names)  # noqa: PTH110 - a third of the time of `Path.exists`
+
+
+def _candidate(kind: LayerKind, path: Path, *, foreign: bool = False) -> Candidate:
     """Return the file `path`, or the one that is there instead with another ending."""
     beginning = str(path).removesuffix(TOML)
     names = (beginning + suffix for suffix in SUFFIXES[1:])
     others = [Path(name) for name in names if os.path.exists(name)]  # noqa: PTH110 - a third of the time of `Path.exists`
     if others and not path.exists():
         path = others.pop(0)
-    return Candidate(kind=kind, path=path, others=tuple(others))
+    return Candidate(kind=kind, path=path, foreign=foreign, others=tuple(others))
 
 
 def require_one_format(candidate: Candidate) -> None:
@@ -499,7 +504,7 @@ def _first(paths: Sequence[Path] | Iterator[Path], searched: list[Path]) -> Path
 
 
 def _layers(path: Path, places: Places) -> tuple[Layer, ...]:
-    foreign = _is_in_workspace(path, places) and not _is_own(path, places)
+    foreign = _is_foreign(path, places)
     group = load_group(path, kind="cfg", root=places.root, foreign=foreign)
     return () if group is None else group.layers
 
@@ -511,9 +516,12 @@ def _is_in_workspace(path: Path, places: Places) -> bool:
     return Path(os.path.normpath(path)).is_relative_to(places.root) or is_inside(path, places.root)
 
 
-def _is_own(path: Path, places: Places) -> bool:
-    own = (places.user, places.user_workspace)
-    return any(directory is not None and is_inside(path, directory) for directory in own)
+def _is_foreign(path: Path, places: Places) -> bool:
+    if places.user is not None and is_inside(path, places.user):
+        return False
+    if places.user_workspace is not None and is_inside(path, places.user_workspace):
+        return not places.is_id_known
+    return _is_in_workspace(path, places)
 
 
 def _not_found(name: str, searched: Sequence[Path]) -> ConfigurationError:

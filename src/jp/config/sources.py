@@ -187,7 +187,7 @@ def _groups(places: Places) -> Iterator[tuple[Candidate, Group | None]]:
     """Yield the files that are read, each with its layers. A foreign file never excludes one of the user's own."""
     enders: set[bool] = set()
     for candidate in candidates(places):
-        if False in enders or (candidate.foreign and enders):
+        if False in enders or (candidate.kind != "user-workspace" and candidate.foreign and enders):
             continue
         require_one_format(candidate)
         group = load_group(candidate.path, kind=candidate.kind, root=places.root, foreign=candidate.foreign)

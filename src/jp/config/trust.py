@@ -313,6 +313,11 @@ def mark_of_attachment(text: str) -> str:
     return _hash("attachment", text)
 
 
+def mark_of_id(workspace_id: str) -> str:
+    """Return the hash of a workspace's id, by which the user's settings for it are found."""
+    return _hash("id", workspace_id)
+
+
 def mark_of_text(name: str, text: str) -> str:
     """Return the hash of a text for the model that a file of the workspace holds."""
     return _hash("text", name, text)

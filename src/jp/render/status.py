@@ -161,8 +161,9 @@ class StatusRenderer:
         """End the reasoning and erase the waiting line."""
         self.end_reasoning()
         self.restart("")
-        if self._shown.progress is not None:
-            self._shown.progress.turn = None
+        progress = self._shown.progress
+        if progress is not None and progress.turn is self._waiting:
+            progress.turn = None
 
     def _new_waiting(self) -> Waiting:
         from jp.render.status_line import Waiting

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, assert_never
 import msgspec
 from msgspec.structs import replace
 
-from jp.config.entries import QuestionConfig, ResultMode, RunMode
+from jp.config.entries import QuestionConfig, ResultMode, RuleConfig, RunMode
 from jp.conversation.entries import JsonObject, Question, ToolCallRequest, TurnStart
 from jp.conversation.resource import TextBlock
 from jp.conversation.thread import ToolDefinition
@@ -30,7 +30,8 @@ from jp.tool.base import (
     error_output,
     with_text,
 )
-from jp.tool.rules import CheckedCall, Paths, problems_of, run_mode, with_arguments
+from jp.tool.rules import CheckedCall, LastingRule, Paths, lasting_rules, problems_of, run_mode, with_arguments
+from jp.tool.toolbox import FILE_TOOLS, BuiltIn, source_of
 
 if TYPE_CHECKING:
     from anyio import Lock
@@ -39,14 +40,17 @@ if TYPE_CHECKING:
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """A call that a person is asked about, with the arguments that it would run with.
 
-    `preview` is what the tool says that it would do; `problems` says of other arguments why they do not fit; `limits`
-    is what confines the call, empty where that is no matter.
+    `preview` is what the tool says that it would do; `problems` says of other arguments why they do not fit; `rules`
+    are those in effect, and `lasting_rules` those that could be added; `limits` is what confines the call, empty where
+    that is no matter.
     """
 
     call: ToolCallRequest
     arguments: JsonObject
     preview: str | None
     problems: Callable[[JsonObject], Sequence[str]]
+    rules: Sequence[RuleConfig]
+    lasting_rules: Callable[[], Sequence[LastingRule]]
     limits: str = ""
 
 
@@ -280,7 +284,7 @@ class Consent:
         remembered = self._remembered.get(key)
         if remembered is not None:
             return agreed if remembered else Denied(cause="declined")
-        proposal = await _proposal(agreed, invoke)
+        proposal = await self._proposal(agreed, invoke)
         reply = await (approver.edit(proposal) if asking.edits_first else approver.approve(proposal))
         if isinstance(reply, Approval | Refusal) and reply.remember:
             self._remembered[key] = isinstance(reply, Approval)
@@ -296,15 +300,27 @@ class Consent:
             case _:
                 assert_never(reply)
 
+    async def _proposal(self, checked: CheckedCall, invoke: Invoke) -> Proposal:
+        def problems(arguments: JsonObject) -> list[str]:
+            return problems_of(with_arguments(checked, arguments))
 
-async def _proposal(checked: CheckedCall, invoke: Invoke) -> Proposal:
-    def problems(arguments: JsonObject) -> list[str]:
-        return problems_of(with_arguments(checked, arguments))
+        def lasting() -> Sequence[LastingRule]:
+            paths = Paths(root=str(invocation.root), real=self._real)
+            is_own = name in FILE_TOOLS and isinstance(source_of(name, settings, FILE_TOOLS), BuiltIn)
+            return lasting_rules(tool.definition, settings, checked.arguments, paths, is_file_tool=is_own)
 
-    preview = await _preview(checked, invoke)
-    tool = checked.configured.tool
-    limits = tool.sandbox_limits(invoke(checked)).text if isinstance(tool, Confined) else ""
-    return Proposal(call=checked.call, arguments=checked.arguments, preview=preview, problems=problems, limits=limits)
+        name, invocation = checked.call.name, invoke(checked)
+        tool, settings = checked.configured.tool, checked.configured.settings
+        limits = tool.sandbox_limits(invocation).text if isinstance(tool, Confined) else ""
+        return Proposal(
+            call=checked.call,
+            arguments=checked.arguments,
+            preview=await _preview(checked, invoke),
+            problems=problems,
+            rules=settings.rules,
+            lasting_rules=lasting,
+            limits=limits,
+        )
 
 
 async def _preview(checked: CheckedCall, invoke: Invoke) -> str | None:

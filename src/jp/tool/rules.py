@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any, TypeGuard
 
 import msgspec
+from msgspec.structs import replace
 
 from jp.config.entries import RuleConfig, RunMode, ToolConfig
 from jp.conversation.entries import JsonObject, ToolCallRequest
@@ -233,7 +234,21 @@ _STEP = re.compile(r"(?:^|/)\.\.?(?:/|$)|(?<!:)//")
 Reading = Mapping[str, str]
 """The text of each argument that rules ask for."""
 
-_Patterns = Sequence[tuple[Mapping[str, re.Pattern[str]], RunMode]]
+_FOLLOWING = "(?: [A-Za-z0-9_./:=,@%+ -]*)?"
+"""A pattern of the rest of a command after its prefix: characters that a shell reads as themselves."""
+
+
+class _Matcher(msgspec.Struct, frozen=True):
+    """A compiled rule: the patterns by argument, the only arguments of a call if there are such, and the mode."""
+
+    patterns: Sequence[tuple[str, re.Pattern[str]]]
+    only: frozenset[str] | None
+    run: RunMode
+
+    def matches(self, reading: Reading, names: Collection[str]) -> bool:
+        if self.only is not None and not self.only.issuperset(names):
+            return False
+        return all(name in reading and pattern.fullmatch(reading[name]) for name, pattern in self.patterns)
 
 
 class Paths(msgspec.Struct, frozen=True, kw_only=True):
@@ -248,13 +263,112 @@ def run_mode(settings: ToolConfig, arguments: JsonObject, paths: Paths) -> RunMo
     usual = settings.run or "ask"
     if not settings.rules:
         return usual
-    wanted = {name for rule in settings.rules for name in rule.arguments}
+    wanted = {name for rule in settings.rules for name in _names_of(rule)}
     given = {name: _texts_of(name, arguments[name], paths) for name in sorted(wanted) if name in arguments}
     readings = list(islice(_readings(given), MOST_READINGS + 1))
     if len(readings) > MOST_READINGS or any(len(text) > LONGEST_TEXT for texts in given.values() for text in texts):
         return _strictest([usual, *(rule.run for rule in settings.rules)])
-    patterns: _Patterns = [(_expressions(rule, paths), rule.run) for rule in settings.rules]
-    return _strictest(_mode(reading, patterns, usual) for reading in readings)
+    matchers = [_matcher(rule, paths) for rule in settings.rules]
+    return _strictest(_mode(reading, arguments, matchers, usual) for reading in readings)
+
+
+class LastingRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A way to let further calls of a tool run without a question, in words; without a `rule` it is every call."""
+
+    covers: str
+    rule: RuleConfig | None = None
+
+
+_PROGRAM = r"[A-Za-z0-9_./+][A-Za-z0-9_./+-]*"
+_SUBCOMMAND = r"[a-z][a-z0-9:_-]*"
+_RUN_OTHERS = frozenset({
+    *("ash", "awk", "bash", "csh", "dash", "fish", "gawk", "ksh", "rbash", "sh", "tclsh", "zsh", "pwsh", "powershell"),
+    *("builtin", "command", "doas", "env", "eval", "exec", "find", "ionice", "nice", "nohup", "setsid", "source", "."),
+    *("ssh", "stdbuf", "su", "sudo", "time", "timeout", "tmux", "watch", "xargs"),
+    *("bun", "bunx", "deno", "lua", "node", "npx", "perl", "php", "pipx", "python", "python3", "ruby", "uvx"),
+})
+"""Programs that run any other one, or code of their arguments: as a prefix they would allow everything."""
+
+
+def lasting_rules(
+    definition: ToolDefinition, settings: ToolConfig, arguments: JsonObject, paths: Paths, *, is_file_tool: bool
+) -> list[LastingRule]:
+    """Return the ways to let calls such as this one run without a question, the narrowest first.
+
+    A rule names every argument that the call has and admits no other, except one for a directory, which is for jp's own
+    file tools, whose other arguments name no place. No pattern has a wildcard but the one that ends a directory's name,
+    so a model cannot widen a rule by what it writes. A rule that would not let this very call run is omitted: a link
+    leads elsewhere, or another rule comes first.
+
+    Args:
+        definition: of the tool.
+        settings: of the tool, in effect.
+        arguments: of the call, defaults included.
+        paths: the workspace's root, to which relative paths refer.
+        is_file_tool: it is one of jp's own tools for files.
+    """
+    name = definition.name
+    found = [*_exact_rules(name, arguments, paths)]
+    if is_file_tool:
+        found += _directory_rules(definition, arguments, paths)
+    fitting = [
+        way
+        for way in found
+        if way.rule is not None
+        and run_mode(replace(settings, rules=(*settings.rules, way.rule)), arguments, paths) == "unattended"
+    ]
+    return [*fitting, LastingRule(covers=f"every call of {name}, whatever it is given")]
+
+
+def _exact_rules(name: str, arguments: JsonObject, paths: Paths) -> Iterator[LastingRule]:
+    """Yield a rule for this call, and one for each argument with a command that begins with the same words."""
+    texts = {key: _text(value) for key, value in arguments.items() if not isinstance(value, list | dict)}
+    if not texts or len(texts) < len(arguments) or any("*" in text for text in texts.values()):
+        return
+    patterns = {key: _absolute(text, paths) if is_path(key) else text for key, text in texts.items()}
+    rule = RuleConfig(arguments=patterns, exact=True, run="unattended")
+    yield LastingRule(covers=f"{name} with {_said(patterns, paths)}, and nothing else", rule=rule)
+    for key in sorted(arguments.keys() & _COMMANDS):
+        if words := _command_prefix(texts[key]):
+            others = {other: pattern for other, pattern in patterns.items() if other != key}
+            also = f", and {_said(others, paths)}" if others else ""
+            yield LastingRule(
+                covers=f"{name} with a {key} that begins with `{words}` and goes on with plain words only: no quotes, "
+                f"variables, wildcards, pipes, redirections or other commands{also}",
+                rule=RuleConfig(arguments=others, prefix={key: words}, exact=True, run="unattended"),
+            )
+
+
+_COMMANDS = frozenset({"command", "cmd"})
+
+
+def _said(patterns: Mapping[str, str], paths: Paths) -> str:
+    texts = {key: _relative(text, paths) if is_path(key) else text for key, text in patterns.items()}
+    return ", ".join(f"{key}={text!r}" for key, text in texts.items())
+
+
+def _command_prefix(command: str) -> str:
+    """Return the program of a command, and its subcommand if it has one; empty if it may run any other program."""
+    program, _, rest = command.partition(" ")
+    if not re.fullmatch(_PROGRAM, program) or posixpath.basename(program) in _RUN_OTHERS:
+        return ""
+    second = rest.partition(" ")[0]
+    return f"{program} {second}" if re.fullmatch(_SUBCOMMAND, second) else program
+
+
+def _directory_rules(definition: ToolDefinition, arguments: JsonObject, paths: Paths) -> Iterator[LastingRule]:
+    """Yield a rule for the directory of the path that a file tool always needs, if it lies in the workspace."""
+    keys = [key for key in definition.parameters.get("properties", {}) if is_path(key)]
+    if len(keys) != 1 or keys[0] not in definition.parameters.get("required", ()):
+        return
+    directory = posixpath.dirname(_absolute(str(arguments.get(keys[0], "")), paths))
+    if "*" not in directory and f"{directory}/".startswith(f"{paths.root.rstrip('/')}/"):
+        rule = RuleConfig(arguments={keys[0]: f"{directory}/**"}, run="unattended")
+        yield LastingRule(covers=f"{definition.name} on files below {_relative(directory, paths)!r}", rule=rule)
+
+
+def _absolute(path: str, paths: Paths) -> str:
+    return posixpath.normpath(posixpath.join(paths.root, path))
 
 
 def check_rules(rules: Iterable[RuleConfig], definition: ToolDefinition) -> None:
@@ -267,7 +381,7 @@ def check_rules(rules: Iterable[RuleConfig], definition: ToolDefinition) -> None
     known = schema.get("properties", {})
     if schema.get("additionalProperties") is not False:
         return
-    for name in (name for rule in rules for name in rule.arguments if name not in known):
+    for name in (name for rule in rules for name in _names_of(rule) if name not in known):
         raise ConfigurationError(
             f"'conversation.tools.{definition.name}.rules' asks for an argument {name!r}, which the tool does not have",
             hint=f"it has {', '.join(map(repr, known)) or 'none'}",
@@ -284,10 +398,10 @@ def _readings(given: Mapping[str, Sequence[str]]) -> Iterator[Reading]:
         yield dict(zip(given, texts, strict=True))
 
 
-def _mode(reading: Reading, patterns: _Patterns, usual: RunMode) -> RunMode:
-    for rule, run in patterns:
-        if all(name in reading and pattern.fullmatch(reading[name]) for name, pattern in rule.items()):
-            return run
+def _mode(reading: Reading, names: Collection[str], matchers: Sequence[_Matcher], usual: RunMode) -> RunMode:
+    for matcher in matchers:
+        if matcher.matches(reading, names):
+            return matcher.run
     return usual
 
 
@@ -348,8 +462,14 @@ def _relative(path: str, paths: Paths) -> str:
     return path
 
 
-def _expressions(rule: RuleConfig, paths: Paths) -> Mapping[str, re.Pattern[str]]:
-    return {name: _expression(name, pattern, paths) for name, pattern in rule.arguments.items()}
+def _names_of(rule: RuleConfig) -> frozenset[str]:
+    return frozenset({*rule.arguments, *rule.prefix})
+
+
+def _matcher(rule: RuleConfig, paths: Paths) -> _Matcher:
+    patterns = [(name, _expression(name, pattern, paths)) for name, pattern in rule.arguments.items()]
+    prefixes = [(name, re.compile(re.escape(words) + _FOLLOWING)) for name, words in rule.prefix.items()]
+    return _Matcher([*patterns, *prefixes], _names_of(rule) if rule.exact else None, rule.run)
 
 
 def _expression(name: str, pattern: str, paths: Paths) -> re.Pattern[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jp.config.files import Candidate, Places, candidates
+from jp.config.files import Places, candidates
 
 
 def paths(of: Places) -> list[tuple[str, str]]:
@@ -51,5 +51,11 @@ def test_what_comes_with_a_workspace_may_be_a_strangers(kind: str) -> None:
     by_kind = {candidate.kind: candidate for candidate in candidates(Places(cwd=Path("/w"), root=Path("/w")))}
 
     assert by_kind[kind].foreign
-    assert not Candidate(kind="user", path=Path("/u")).foreign
-    assert not Candidate(kind="user-workspace", path=Path("/s")).foreign
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_is_found_by_the_id_of_a_workspace_may_be_meant_for_another_one(*, is_known: bool) -> None:
+    places = Places(cwd=Path("/w"), user=Path("/u"), root=Path("/w"), user_workspace=Path("/s"), is_id_known=is_known)
+    foreign = {candidate.kind: candidate.foreign for candidate in candidates(places)}
+
+    assert foreign == {"user": False, "workspace": True, "directory": True, "user-workspace": not is_known}

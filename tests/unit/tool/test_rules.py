@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import posixpath
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from jp.conversation.entries import JsonObject
 from jp.conversation.thread import ToolDefinition
 from jp.errors import ConfigurationError
 from jp.tool import rules as readings
-from jp.tool.rules import LONGEST_TEXT, Paths, check_rules, is_path, run_mode
+from jp.tool.rules import LONGEST_TEXT, Paths, check_rules, is_path, lasting_rules, run_mode
 
 LINKS = {"/w/src/secret": "/w/keys", "/w/out": "/etc"}
 SOURCES: tuple[RuleConfig, ...] = (
@@ -206,3 +207,90 @@ def test_all_that_lies_in_the_root_is_nothing_outside_of_it(pattern: str) -> Non
     assert [mode(rules, path=path) for path in ("/", "/etc/passwd", "../a", "/wx", "src/../../x", "out/a")] == [
         "ask"
     ] * 6
+
+
+def test_an_exact_rule_matches_no_call_with_other_arguments() -> None:
+    rules = (RuleConfig(arguments={"path": "src/**"}, exact=True, run="unattended"),)
+
+    assert mode(rules, path="src/a") == "unattended"
+    assert mode(rules, path="src/a", mode="w") == "ask"
+    assert mode(rules) == "ask"
+
+
+def test_a_prefix_is_followed_by_nothing_or_by_plain_words() -> None:
+    rules = (RuleConfig(prefix={"command": "git log"}, run="unattended"),)
+
+    plain = ("git log", "git log -3 --format=%h HEAD~1", "git log main..topic", "git log src/a.py")
+    assert [mode(rules, command=command) for command in plain] == ["unattended", "ask", "unattended", "unattended"]
+    others = (
+        "git",
+        "git logs",
+        "git  log",
+        "git log; rm x",
+        "git log\n",
+        "git log\trm",
+        "x git log",
+        "git log $(rm x)",
+    )
+    assert {mode(rules, command=command) for command in others} == {"ask"}
+
+
+def test_a_rule_for_an_argument_that_a_tool_does_not_have_is_an_error_in_a_prefix_too() -> None:
+    definition = ToolDefinition(name="t", description="", parameters={"additionalProperties": False, "properties": {}})
+    with pytest.raises(ConfigurationError, match="an argument 'command'"):
+        check_rules([RuleConfig(prefix={"command": "git"})], definition)
+
+
+def offered(name: str, settings: ToolConfig | None = None, **arguments: Any) -> list[RuleConfig | None]:
+    schema = {"properties": {key: {"type": "string"} for key in arguments}, "required": list(arguments)}
+    definition = ToolDefinition(name=name, description="", parameters=schema)
+    paths = Paths(root="/w", real=real)
+    is_own = name.startswith("fs_")
+    ways = lasting_rules(definition, settings or ToolConfig(), arguments, paths, is_file_tool=is_own)
+    return [way.rule for way in ways]
+
+
+def exact(**arguments: str) -> RuleConfig:
+    return RuleConfig(arguments=arguments, exact=True, run="unattended")
+
+
+def below(directory: str) -> RuleConfig:
+    return RuleConfig(arguments={"path": f"{directory}/**"}, run="unattended")
+
+
+def test_the_narrowest_way_to_allow_a_call_comes_first() -> None:
+    assert offered("fs_read_file", path="src/a.py") == [exact(path="/w/src/a.py"), below("/w/src"), None]
+    assert offered("fs_create_file", path="a", content="x*") == [below("/w"), None]
+    assert offered("run_command", command="git log -3", timeout_secs=5) == [
+        exact(command="git log -3", timeout_secs="5"),
+        RuleConfig(arguments={"timeout_secs": "5"}, prefix={"command": "git log"}, exact=True, run="unattended"),
+        None,
+    ]
+
+
+def test_a_way_to_allow_a_call_is_offered_only_if_it_allows_this_call_and_not_everything() -> None:
+    assert offered("fs_read_file", path="../x") == [exact(path="/x"), None]
+    assert offered("fs_read_file", path="src/secret/a") == [None]  # a link leads elsewhere
+    assert offered("fs_read_file", ToolConfig(rules=(RuleConfig(arguments={"path": "src/**"}),)), path="src/a") == [
+        None
+    ]
+    assert offered("other", path="src/a") == [exact(path="/w/src/a"), None]
+    assert offered("fs_move_file", path="src/a", target_path="src/b")[1:] == [None]
+    assert offered("run_command", command="ls *") == offered("t", paths=["a", "b"]) == offered("t") == [None]
+
+
+@pytest.mark.parametrize(
+    "command", ["sudo make", "/usr/bin/env make", "python x.py", "A=1 make", "$HOME/x", "-x", "", "~/x", "make;rm x"]
+)
+def test_no_prefix_is_offered_that_could_run_any_other_program(command: str) -> None:
+    assert [rule for rule in offered("run_command", command=command) if rule is not None and rule.prefix] == []
+
+
+def test_the_page_shows_what_is_offered() -> None:
+    page = (Path(__file__).parents[3] / "docs/tools.md").read_text(encoding="utf-8")
+    schema = {"properties": {"command": {"type": "string"}}, "required": ["command"]}
+    definition = ToolDefinition(name="run_command", description="", parameters=schema)
+    paths = Paths(root="/w", real=real)
+    ways = lasting_rules(definition, ToolConfig(), {"command": "git log -3"}, paths, is_file_tool=False)
+
+    assert "".join(f"{number}  {way.covers}\n" for number, way in enumerate(ways, 1)) in page

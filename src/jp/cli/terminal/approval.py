@@ -161,7 +161,7 @@ _CALL_KEYS = {
     "n": "do not run it",
     "Y": "run it, and for the rest of this turn every call with these arguments",
     "N": "do not run it, and for the rest of this turn no call with these arguments",
-    "a": "run it, and from now on every call of this tool: asks once more, and writes it into your own settings",
+    "a": "run it, and such calls from now on: lists what that can mean, and writes your choice into your own settings",
     "p": "show the next page: what it would do, then all of the arguments",
     "r": "do not run it, and say why",
     "e": "edit the arguments",
@@ -290,17 +290,20 @@ class TerminalApprover:
                 return edited
 
     async def _allow_always(self, proposal: Proposal) -> bool:
-        """Ask whether every call of the tool may run unasked, and write that down; False if it is not."""
+        """List what can be allowed from now on, and write down what the person chooses; False if nothing is."""
+        from jp.app.options import open_workspace
         from jp.app.tools import allow_always
         from jp.cli.terminal.wording import worded
-        from jp.render.prompts import ask_yes_no
+        from jp.render.prompts import ask_line
 
-        name = escape_line(proposal.call.name)
-        question = f"Run every call of {name} unasked from now on, whatever it is given, in every workspace?"
-        if not await ask_yes_no(question, default=False):
+        ways = proposal.lasting_rules()
+        tell("".join(f"{number}  {escape_line(way.covers)}\n" for number, way in enumerate(ways, 1)))
+        scope = "in this workspace" if open_workspace(self._options).root else "everywhere"
+        chosen = await ask_line(f"Which run without a question {scope} from now on? 1-{len(ways)}, or nothing:")
+        if chosen not in {str(number) for number in range(1, len(ways) + 1)}:
             return False
         try:
-            place = allow_always(self._options, proposal.call.name)
+            place = allow_always(self._options, proposal, ways[int(chosen) - 1])
         except JpError as error:
             tell(f"Nothing is changed: {escape_line(worded(error.message))}\n")
             return False

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from jp.app.tools import ReadTools
+    from jp.app.tools import ReadTools, StoredRule
     from jp.app.toolset import Toolset
     from jp.config.entries import ToolCompactionConfig
     from jp.config.layers import Resolved
@@ -122,7 +122,7 @@ def _limits(tool: Tool, settings: ToolConfig, root: Path) -> Limits | None:
 def plain(settings: ToolConfig) -> dict[str, Any]:
     """Settings as JSON has them. A rule says how calls run, even where that is the default."""
     values: dict[str, Any] = {name: getattr(settings, name) for name in settings.__struct_fields__}
-    rules = [{"arguments": rule.arguments, "run": rule.run} for rule in settings.rules]
+    rules = [{"arguments": rule.arguments, **msgspec.to_builtins(rule), "run": rule.run} for rule in settings.rules]
     return {**msgspec.to_builtins(values), "rules": rules}
 
 
@@ -385,17 +385,20 @@ def rules(
 
     if remove is not None:
         require_persistence(options, "jp tool rules --remove")
-        gone = remove_rule(remove)
-        text = f"removed: {gone.tool} {_matching(gone.arguments)}: {gone.run}"
+        gone = remove_rule(options, remove)
+        text = f"removed: {gone.tool} {_matching(gone)}: {gone.run}"
         print_result(options, text=text, value={"removed": msgspec.to_builtins(gone)})
         return
-    found = stored_rules()
-    rows = [(str(n), rule.tool, rule.run, _matching(rule.arguments)) for n, rule in enumerate(found, 1)]
+    found = stored_rules(options)
+    rows = [(str(n), rule.tool, rule.run, _matching(rule)) for n, rule in enumerate(found, 1)]
     text = [Table(head=("", "tool", "run", "calls"), rows=rows, right=frozenset({0}))] if rows else ""
     value = {"rules": [{"number": n, **msgspec.to_builtins(rule)} for n, rule in enumerate(found, 1)]}
     print_result(options, text=text, value=value, nothing="your settings have no rules for tools")
 
 
-def _matching(arguments: Mapping[str, str]) -> str:
+def _matching(rule: StoredRule) -> str:
     """Return the arguments of a rule in words."""
-    return ", ".join(f"{name}={pattern}" for name, pattern in arguments.items()) or "every call"
+    said = [f"{name}={pattern}" for name, pattern in rule.arguments.items()]
+    said += [f"{name}={words} …" for name, words in rule.prefix.items()]
+    said += ["nothing else"] if rule.exact else []
+    return ", ".join(said) or "every call"

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forked import run_jp
-from jp.conversation.entries import AnyEntry, ChatRequest, Compaction, Header, Revert, TurnStart, encode
-from jp.conversation.turns import turns_of, undone
+from jp.conversation.entries import ChatRequest
 from jp.workspace.importing import merge_sides
 from jp.workspace.store import parse_log
 from stage import entries_of, logs, make_workspace
@@ -70,14 +69,62 @@ def test_git_merges_the_turns_of_both_branches(root: Path) -> None:
     branches(root)
     git(root, "merge", "-q", "other", "-m", "merged")
     assert asked(logs(root)[0]) == ["first", "of main", "of main again", "of the other"]
+    refused = run_jp("conversation", "merge", "last", cwd=root)
+    assert (refused.code, "has no conflict" in refused.stderr, "--fork" in refused.stderr) == (2, True, True)
     ask(root, "--id", "last", "and now?")
     assert asked(logs(root)[0])[-1] == "and now?"
-    refused = run_jp("conversation", "merge", "last", cwd=root).stderr
-    assert "has no conflict" in refused
-    (command,) = re.findall(r"`(jp conversation fork jp-c\d+) --turn A..B`", refused)
-    fork = run_jp(*command.split()[1:], "--turn", "3", cwd=root)
-    assert fork.code == 0, fork
-    assert asked(logs(root)[-1]) == ["of the other"]
+    refused = run_jp("conversation", "merge", "--fork", "last", cwd=root)
+    assert (refused.code, "it opens with all its turns" in refused.stderr) == (2, True)
+
+
+def test_it_is_said_that_git_merged_a_log_until_the_next_turn(root: Path) -> None:
+    branches(root)
+    git(root, "merge", "-q", "other", "-m", "merged")
+    told = "note: git merged 2 branches of this conversation: turns 1 to 2 and turn 3; "
+
+    shown = run_jp("conversation", "show", "last", cwd=root)
+    assert (shown.code, told in shown.stderr) == (0, True)
+    assert told not in run_jp("conversation", "show", "-q", "last", cwd=root).stderr
+    data = run_jp("conversation", "show", "last", "--format", "json", cwd=root)
+    assert json.loads(data.stdout)["schema"] == 1
+    asked_on = run_jp("query", "--id", "last", "and now?", cwd=root)
+    assert (asked_on.code, told in asked_on.stderr, "git merged" in asked_on.stdout) == (0, True, False)
+    assert "git merged" not in run_jp("query", "--id", "last", "and then?", cwd=root).stderr
+    assert "git merged" not in run_jp("conversation", "show", "last", cwd=root).stderr
+
+
+def test_the_side_that_git_merged_last_can_become_a_conversation(root: Path) -> None:
+    branches(root)
+    git(root, "merge", "-q", "other", "-m", "merged")
+    (command,) = re.findall(r"`jp (conversation merge jp-c\d+ --fork)`", run_jp("c", "show", "last", cwd=root).stderr)
+
+    result = run_jp(*command.split(), "--format", "json", cwd=root)
+
+    assert result.code == 0, result
+    report = json.loads(result.stdout)
+    assert report["turns"] == 3
+    first, other = sorted(logs(root))
+    assert asked(other) == ["first", "of the other"]
+    assert "git merged" not in run_jp("conversation", "show", report["id"], cwd=root).stderr
+    printed = run_jp("conversation", "print", "--compacted", report["id"], cwd=root).stdout
+    assert ("of main again" in printed, "of the other" in printed) == (True, False)
+    assert asked(first) == ["first", "of main", "of main again", "of the other"]
+    assert run_jp("conversation", "undo", report["id"], cwd=root).code == 0
+    assert "of the other" in run_jp("conversation", "print", report["id"], cwd=root).stdout
+    ask(root, "--id", report["fork"], "and now?")
+
+
+def test_a_line_that_git_writes_twice_counts_once(root: Path) -> None:
+    ask(root, "--new", "first")
+    (log,) = logs(root)
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([*lines, *lines[1:]]))
+
+    ask(root, "--id", "last", "and now?")
+
+    requests = [entry.content for entry in parse_log(log.read_bytes(), log).entries if isinstance(entry, ChatRequest)]
+    assert requests == ["first", "and now?"]
+    assert run_jp("conversation", "print", "last", cwd=root).stdout.count("You said: first") == 1
 
 
 def conflicted(root: Path) -> Path:
@@ -138,43 +185,3 @@ def test_no_line_of_either_side_is_lost_doubled_or_out_of_order(
     rest = lines[len(sides.ours.splitlines()) :]
     assert rest == [line for line in sides.theirs.splitlines() if line in rest]
     assert merge_sides(sides.both) is None
-
-
-def entries(draw: st.DrawFn, side: str, known: list[AnyEntry]) -> list[AnyEntry]:
-    """Turns, compactions and reverts that follow `known`, as one branch writes them."""
-    found: list[AnyEntry] = []
-    for number in range(draw(st.integers(0, 5))):
-        identity = f"{side}{number}"
-        names = [entry.id for entry in (*known, *found) if not isinstance(entry, Header | ChatRequest)]
-        kind = draw(st.sampled_from(["turn", "turn", "compaction", "revert"]))
-        if kind == "turn" or not names:
-            found += [TurnStart(id=identity), ChatRequest(id=f"{identity}q", content=identity)]
-        elif kind == "revert":
-            found.append(Revert(id=identity, entries=(draw(st.sampled_from(names)),)))
-        else:
-            turn = draw(st.sampled_from(names))
-            found.append(Compaction(id=identity, from_turn=0, to_turn=0, from_id=turn, to_id=turn, reasoning="strip"))
-    return found
-
-
-@given(data=st.data(), has_copies=st.booleans())
-def test_a_merged_log_opens_with_all_turns_and_undoes_none_that_counts_on_both_sides(
-    data: st.DataObject, *, has_copies: bool
-) -> None:
-    header = Header(id="h", format=1, created_at="2026-01-01T00:00:00Z", nonce="n")
-    base = [header, *data.draw(st.composite(entries)("b", [header]))]
-    ours = data.draw(st.composite(entries)("o", base))
-    theirs = data.draw(st.composite(entries)("t", base))
-    shared = ours[:1] if has_copies else []
-
-    def lines(some: list[AnyEntry]) -> bytes:
-        return b"".join(encode(entry) + b"\n" for entry in some)
-
-    written = lines(base) + b"<<<<<<<\n" + lines(ours) + b"=======\n" + lines([*shared, *theirs]) + b">>>>>>>\n"
-    sides = merge_sides(written)
-    assert sides is not None
-    merged = parse_log(sides.both, Path("log")).entries
-    assert merged == [*base, *ours, *theirs]
-    starts = [entry.id for entry in merged if isinstance(entry, TurnStart)]
-    assert [turn.id for turn in turns_of(merged)] == starts
-    assert {name for name in undone(merged) if name in starts} <= undone([*base, *ours]) | undone([*base, *theirs])

@@ -102,7 +102,7 @@ def test_what_is_recorded_is_what_is_read(entries: tuple[AnyEntry, ...]) -> None
             assert len(recorded) == len(entries)
             kept = list(log.entries)
 
-        assert place.entries() == kept
+        assert place.entries() == [entry for number, entry in enumerate(kept) if entry not in kept[:number]]
 
 
 @given(any_streams())
@@ -145,14 +145,14 @@ def test_a_log_that_is_torn_anywhere_in_its_last_line_loses_that_line_only(
         data = place.path.read_bytes()
 
     last = data.rindex(b"\n", 0, -1) + 1
-    whole = parse_log(data, place.path).entries
+    whole, before = (parse_log(lines, place.path).entries for lines in (data, data[:last]))
     for end in range(last, len(data)):
         torn = parse_log(data[:end], place.path)
         if end == len(data) - 1:
             assert torn.entries == whole
             assert not torn.terminated
         else:
-            assert torn.entries == whole[:-1]
+            assert torn.entries == before
             assert torn.end == last
             assert torn.terminated
 

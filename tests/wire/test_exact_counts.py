@@ -88,7 +88,7 @@ def _parts_of(request: Received) -> list[Any]:
         (
             ("ollama/qwen3:8b", "--dry-run", "--exact"),
             "'ollama' does not count tokens, so --exact is of no use",
-            "leave --exact out for an estimate; those that count are: anthropic, openai, google",
+            "remove --exact for an estimate; those that count are: anthropic, openai, google",
         ),
         (
             ("anthropic/claude-haiku-4-5", "--exact"),

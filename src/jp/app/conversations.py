@@ -21,6 +21,7 @@ from jp.turn.request import InlineLoader, Loader
 if TYPE_CHECKING:
     from jp.workspace.importing import Imported, ImportSource
     from jp.workspace.listing import ConversationInfo
+    from jp.workspace.lock import Lock
     from jp.workspace.log import Log
     from jp.workspace.workspace import Workspace
 
@@ -186,7 +187,7 @@ def import_(options: Options, paths: Sequence[str], *, local: bool = False) -> I
 
     workspace = open_workspace(options)
     if isinstance(workspace, EphemeralWorkspace):
-        raise UsageError("nothing is written here", hint=phrase("leave ", Option.NO_PERSIST, " out"))
+        raise UsageError("nothing is written here", hint=phrase("remove ", Option.NO_PERSIST))
     with TemporaryDirectory(prefix="jp-import-") as place, options.progress("looking for conversations") as tell:
         sources = _import_sources(paths, Path(place), tell)
         done = import_conversations(workspace, sources, local=local, progress=tell)
@@ -255,15 +256,21 @@ def _nothing_new(skipped: Sequence[ImportedConversation]) -> UsageError:
 
 
 class MergeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a merge: how many turns a conversation has, and the id of the one that the other side became."""
+    """The result of a merge: how many turns a conversation has, and the id of the one that the other side became.
+
+    `was_conflict`: git had left conflict markers in the log.
+    """
 
     id: str
     turns: int
     fork: str | None
+    was_conflict: bool = True
 
 
 def merge(options: Options, target: str, *, fork: bool = False) -> MergeReport:
     """Resolve the conflict that git left in a conversation that two branches continued. No turn of either is lost.
+
+    Where git merged the log without a conflict, `fork` separates the branch that it merged last.
 
     Args:
         options: where, as for every use case.
@@ -284,7 +291,7 @@ def merge(options: Options, target: str, *, fork: bool = False) -> MergeReport:
 
     workspace = open_workspace(options)
     if isinstance(workspace, EphemeralWorkspace):
-        raise UsageError("nothing is written here", hint=phrase("leave ", Option.NO_PERSIST, " out"))
+        raise UsageError("nothing is written here", hint=phrase("remove ", Option.NO_PERSIST))
     info = choose(options, target, workspace, open_session(workspace))
     lock = workspace.lock(info)
     acquire(lock, options)
@@ -292,16 +299,7 @@ def merge(options: Options, target: str, *, fork: bool = False) -> MergeReport:
         path, about = info.directory / EVENTS, info.directory / METADATA
         log, metadata = (merge_sides(read_optional(file) or b"") for file in (path, about))
         if log is None:
-            raise UsageError(
-                f"conversation {str(info.id)!r} has no conflict",
-                hint=phrase(
-                    "it opens with all its turns, those that git merged too; `",
-                    ChangeConversation("fork", str(info.id)),
-                    " ",
-                    UseOption(Option.TURN, "A..B"),
-                    "` copies some of them into a conversation of its own",
-                ),
-            )
+            return _separate(workspace, info, lock, fork=fork)
         kept = parse_log(log.ours if fork else log.both, path)
         files = {EVENTS: log.theirs, METADATA: (read_optional(about) or b"{}") if metadata is None else metadata.theirs}
         if metadata is not None:
@@ -311,6 +309,33 @@ def merge(options: Options, target: str, *, fork: bool = False) -> MergeReport:
         if metadata is not None:
             replace_file(about, metadata.ours)
     return MergeReport(id=str(info.id), turns=len(turns_of(kept.entries)), fork=other)
+
+
+def _separate(workspace: Workspace, info: ConversationInfo, lock: Lock, *, fork: bool) -> MergeReport:
+    """Make the last branch that git merged into a log a conversation of its own, and undo its turns in this one."""
+    from jp.conversation.branches import open_branches
+    from jp.conversation.entries import Revert
+    from jp.conversation.turns import turns_of
+    from jp.workspace.files import read_optional
+    from jp.workspace.layout import EVENTS, METADATA
+    from jp.workspace.lifecycle import line_of
+    from jp.workspace.store import parse_log
+
+    path, about = info.directory / EVENTS, info.directory / METADATA
+    entries = parse_log(read_optional(path) or b"", path).entries
+    branches = open_branches(entries)
+    if not branches or not fork:
+        with_fork = phrase(UseOption(Option.FORK), " makes the last branch that git merged a conversation of its own")
+        raise UsageError(
+            f"conversation {str(info.id)!r} has no conflict",
+            hint=with_fork if branches else "it opens with all its turns, those that git merged too",
+        )
+    last = branches[-1]
+    lines = b"".join(line_of(entries[position]) for position in last.positions)
+    other = _import_side(workspace, info, {EVENTS: lines, METADATA: read_optional(about) or b"{}"})
+    with workspace.open(info, lock) as opened:
+        opened.append(Revert(entries=last.starts))
+    return MergeReport(id=str(info.id), turns=len(turns_of(entries)) - len(last.turns), fork=other, was_conflict=False)
 
 
 def _import_side(workspace: Workspace, info: ConversationInfo, files: Mapping[str, bytes]) -> str:

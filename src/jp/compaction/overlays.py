@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from jp.conversation.entries import AnyEntry, Compaction, ConfigDelta, Facts, ToolCallPolicy
 from jp.conversation.forking import TurnRange, extract
-from jp.conversation.turns import Cycle, Division, Placement, divide, is_blank, undone
+from jp.conversation.turns import Cycle, Division, Placement, divide, is_blank, turns_text, undone
 from jp.errors import UsageError
 from jp.remedies import Option, UseOption, phrase
 
@@ -479,5 +479,4 @@ def _says_anything(compaction: Compaction) -> bool:
 
 
 def _left_behind(first: int, last: int) -> str:
-    turns = f"turn {first}" if first == last else f"turns {first} to {last}"
-    return f"the summary of {turns} was not copied: it covers turns that are not in the fork"
+    return f"the summary of {turns_text(first, last)} was not copied: it covers turns that are not in the fork"

@@ -46,7 +46,13 @@ class Header(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="header")
 
 
 class TurnStart(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="turn_start"):
-    """A turn begins."""
+    """A turn begins.
+
+    `after` are the ids of the entries that it follows: the last one before it, and the ends of other branches that git
+    merged into the log; see `jp.conversation.branches`.
+    """
+
+    after: tuple[str, ...] = ()
 
 
 class ChatRequest(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="chat_request"):

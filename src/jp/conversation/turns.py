@@ -130,6 +130,11 @@ def divide(entries: Iterable[AnyEntry]) -> Division:
     return Division(turns=divider.turns, placements=divider.placements, responses=divider.responses)
 
 
+def turns_text(first: int, last: int) -> str:
+    """Return `turn 3`, or `turns 3 to 5`."""
+    return f"turn {first}" if first == last else f"turns {first} to {last}"
+
+
 def turns_of(entries: Iterable[AnyEntry]) -> list[Turn]:
     """Return the turns of a stream, those that were reverted too."""
     return divide(entries).turns
@@ -271,6 +276,34 @@ def undone(entries: Sequence[AnyEntry]) -> frozenset[str]:
             named.update(entry.entries)
             named.discard("")
     return frozenset(found)
+
+
+def open_ends(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
+    """Return the ids of the entries that the next turn follows: the last one, and the ends of other open branches."""
+    found: dict[str, None] = {}
+    previous = ""
+    for position, entry in enumerate(entries):
+        if isinstance(entry, TurnStart) and entry.after:
+            if followed_position(entries, position, entry, previous) is not None:
+                found[previous] = None
+            for name in entry.after:
+                found.pop(name, None)
+        previous = entry.id or previous
+    return tuple(filter(None, (*found, previous)))
+
+
+def followed_position(entries: Sequence[AnyEntry], position: int, start: TurnStart, previous: str) -> int | None:
+    """Return the position of the entry that the turn at `position` follows, if turns of another branch are between.
+
+    `previous` is the id of the entry before it.
+    """
+    if previous in start.after:
+        return None
+    for above in range(position - 1, -1, -1):
+        if entries[above].id in start.after:
+            has_turns = any(isinstance(entry, TurnStart) for entry in entries[above + 1 : position])
+            return above if has_turns else None
+    return None
 
 
 Undoable = TurnStart | Compaction | ConfigDelta

@@ -46,7 +46,7 @@ from jp.workspace.files import (
 from jp.workspace.layout import BASE_CONFIG, EVENTS, METADATA
 from jp.workspace.lifecycle import line_of, new_nonce, stamped
 from jp.workspace.lock import LockedError
-from jp.workspace.store import LogMissingError, Stream, change_notices, missing_log, parse_log, read_stream
+from jp.workspace.store import LogMissingError, Stream, log_notices, missing_log, parse_log, read_stream
 
 
 class LogFile:
@@ -507,7 +507,7 @@ def open_log(directory: Path, blobs: BlobStore, *, stamps: Stamps = SYSTEM) -> L
         return _open_original(directory, blobs, stamps)
     try:
         entries, notices = _without_torn_end(file)
-        notices += change_notices(directory, entries)
+        notices += log_notices(directory, entries)
         if len(entries) == 1:
             file.sync_also(directory / METADATA, directory / BASE_CONFIG)
         stream = Stream(conversation=directory.name, entries=entries, blobs=blobs, notices=notices)

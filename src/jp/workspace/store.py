@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from jp.conversation.entries import (
 )
 from jp.conversation.ids import ConversationId
 from jp.conversation.resource import Carrier
+from jp.conversation.turns import open_ends, turns_text
 from jp.errors import StorageError, reason_of
 from jp.remedies import ChangeConversation, Option, Show, UseOption, phrase
 from jp.workspace.blobs import BlobStore, inlined
@@ -76,8 +77,9 @@ class ParsedLog(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_log(data: bytes, path: Path) -> ParsedLog:
-    """Read the bytes of a log. `path` is for messages. Blank lines are nothing.
+    """Read the bytes of a log. `path` is for messages. Blank lines count for nothing.
 
+    So do copies of earlier lines: git may write a line twice that both sides have.
     An unterminated last line is an entry if it is whole JSON, else it is ignored: its writer died, or is writing.
 
     Raises:
@@ -96,7 +98,20 @@ def parse_log(data: bytes, path: Path) -> ParsedLog:
         except MalformedEntryError:
             end -= len(tail)
     _check_header(entries, path)
-    return ParsedLog(entries=entries, end=end, terminated=terminated)
+    return ParsedLog(entries=_without_copies(entries), end=end, terminated=terminated)
+
+
+def _without_copies(entries: list[AnyEntry]) -> list[AnyEntry]:
+    if len({entry.id for entry in entries}) == len(entries):
+        return entries
+    found: list[AnyEntry] = []
+    known: dict[str, list[AnyEntry]] = {}
+    for entry in entries:
+        alike = known.setdefault(entry.id, [])
+        if not entry.id or entry not in alike:
+            alike.append(entry)
+            found.append(entry)
+    return found
 
 
 def _decode_lines(lines: list[bytes], path: Path) -> list[AnyEntry]:
@@ -190,7 +205,7 @@ def read_stream(directory: Path, blobs: BlobStore) -> Stream:
         raise failure("read", path, error) from error
     log = parse_log(data, path)
     notices = (torn_notice(path),) if log.end < len(data) else ()
-    notices += change_notices(directory, log.entries)
+    notices += log_notices(directory, log.entries)
     return Stream(conversation=directory.name, entries=log.entries, blobs=blobs, notices=notices)
 
 
@@ -207,18 +222,30 @@ def original_of(entries: Sequence[AnyEntry]) -> Original | None:
     return entries[0].original if entries and isinstance(entries[0], Header) else None
 
 
-def change_notices(directory: Path, entries: Sequence[AnyEntry]) -> tuple[str, ...]:
-    """Return a notice if the file that a log was converted from has changed since then."""
+def log_notices(directory: Path, entries: Sequence[AnyEntry]) -> tuple[str, ...]:
+    """Return notices about the file that a log was converted from, and about branches that git merged into the log."""
     original = original_of(entries)
-    if original is None:
-        return ()
-
     path = directory / ORIGINAL_EVENTS
-    if not has_changed(path, original, since=directory / EVENTS):
-        return ()
-    return (
-        f"{str(path)!r} has changed since this conversation was continued here: what counts is {EVENTS!r} beside it",
-    )
+    notices: list[str] = []
+    if original is not None and has_changed(path, original, since=directory / EVENTS):
+        changed = f"{str(path)!r} has changed since this conversation was continued here"
+        notices.append(f"{changed}: what counts is {EVENTS!r} beside it")
+    if len(open_ends(entries)) > 1:
+        notices += _merge_notices(directory, entries)
+    return tuple(notices)
+
+
+def _merge_notices(directory: Path, entries: Sequence[AnyEntry]) -> Iterator[str]:
+    from jp.conversation.branches import open_branches
+
+    if branches := open_branches(entries):
+        turns = [turns_text(branch.turns[0], branch.turns[-1]) for branch in branches]
+        conversation = conversation_id_of(directory.name) or ""
+        yield phrase(
+            f"git merged {len(branches)} branches of this conversation: {', '.join(turns[:-1])} and {turns[-1]}; ",
+            *("the next query continues all of them; `", ChangeConversation("merge", conversation)),
+            *(" ", UseOption(Option.FORK), f"` makes {turns[-1]} a conversation of its own"),
+        )
 
 
 class OriginalDamagedError(StorageError):

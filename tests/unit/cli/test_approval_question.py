@@ -16,7 +16,9 @@ LONG = "x" * 100
 
 def proposal(arguments: JsonObject, preview: str | None = None, name: str = "write") -> Proposal:
     call = ToolCallRequest(id="e1", call_id="x", name=name, arguments=arguments)
-    return Proposal(call=call, arguments=arguments, preview=preview, problems=lambda _: ())
+    return Proposal(
+        call=call, arguments=arguments, preview=preview, problems=lambda _: (), rules=(), lasting_rules=list
+    )
 
 
 def texts(about: About) -> list[str]:

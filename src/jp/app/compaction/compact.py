@@ -34,7 +34,7 @@ from jp.config.model import AppConfig
 from jp.config.schema import KeyPath
 from jp.context.budget import EditCost, ItemKind
 from jp.conversation.entries import AnyEntry, Compaction, Revert, Usage, encode
-from jp.conversation.turns import Placement, divide, turns_of, undone
+from jp.conversation.turns import Placement, divide, turns_of, turns_text, undone
 from jp.errors import JpError, StorageError, UsageError, reason_of
 from jp.file_access import read_beginning
 from jp.provider.registry import ModelId
@@ -339,11 +339,6 @@ def frees_little(effect: Effect) -> bool:
 def little_freed(effect: Effect) -> str:
     """Return that a compaction frees little, and how much."""
     return f"it frees only about {effect.freed:,} of {effect.before:,} tokens, under {LITTLE_PERCENT} %"
-
-
-def turns_text(first: int, last: int) -> str:
-    """Return `turn 3`, `turns 3 to 5`."""
-    return f"turn {first}" if first == last else f"turns {first} to {last}"
 
 
 def _lines(preview: Preview, base: str) -> Iterator[str | Table]:

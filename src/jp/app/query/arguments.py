@@ -136,7 +136,7 @@ def check(arguments: QueryArguments) -> None:
     if arguments.template and (arguments.quote or (arguments.replay and arguments.edit)):
         raise UsageError(
             phrase(Option.TEMPLATE, " would read what was said before as a template"),
-            hint=phrase("leave ", Option.TEMPLATE, " out, or ", Option.QUOTE, " and ", Option.EDIT),
+            hint=phrase("remove ", Option.TEMPLATE, ", or ", Option.QUOTE, " and ", Option.EDIT),
         )
     if arguments.or_new:
         _check_name(arguments)

@@ -11,7 +11,7 @@ from time import time
 import msgspec
 from msgspec.structs import replace
 
-from jp.app.compaction.compact import summarizing, turns_text
+from jp.app.compaction.compact import summarizing
 from jp.app.compaction.order import CompactionOrder, order_of
 from jp.app.compaction.summarizer import error_kind_of, limit_of, local_summary, summarizer_for, texts_of
 from jp.app.estimates import known_error
@@ -46,7 +46,7 @@ from jp.context.policy import (
     may_summarise,
 )
 from jp.conversation.entries import AnyEntry, Compaction, CycleEnd, SummaryPolicy
-from jp.conversation.turns import prompt_tokens, reported_usage
+from jp.conversation.turns import prompt_tokens, reported_usage, turns_text
 from jp.errors import JpError, StorageError
 from jp.file_access import read_beginning
 from jp.provider.base import Sections, WireRequest

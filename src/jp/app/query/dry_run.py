@@ -37,7 +37,7 @@ async def count_tokens(wiring: Wiring, request: WireRequest) -> int:
         counting = ", ".join(vendor.id for vendor in vendors() if vendor.count is not None)
         raise UsageError(
             phrase(f"{who} does not count tokens, so ", Option.EXACT, " is of no use"),
-            hint=phrase("leave ", Option.EXACT, f" out for an estimate; those that count are: {counting}"),
+            hint=phrase("remove ", Option.EXACT, f" for an estimate; those that count are: {counting}"),
         )
     asking = count(request, None if cloud is None else cloud.platform)
     return read_token_count(name, await provider.ask(asking))

@@ -290,8 +290,8 @@ def compacted_entries(wiring: Wiring, entries: Sequence[AnyEntry], loader: Loade
     """Return the stream as `--compact` would leave it, for a dry run: no model is asked, so a summary is not there."""
     if wiring.context.arguments.compact is None:
         return entries
-    from jp.app.compaction.compact import turns_text
     from jp.app.compaction.preview import Previewer
+    from jp.conversation.turns import turns_text
 
     previewer = Previewer(entries, wiring.config, loader, now=time(), model=wiring.model)
     plan = previewer.plan(_order(wiring))

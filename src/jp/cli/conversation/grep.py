@@ -218,8 +218,10 @@ def merge(
     """Resolve a git conflict in a conversation that two branches continued.
 
     The turns of both sides are kept, this branch's first. With --fork this branch's turns stay, and the other side
-    becomes a conversation of its own with all its turns. No turn is lost. In a workspace that was created with
-    `jp init --commit-conversations`, git merges logs without a conflict.
+    becomes a conversation of its own with all its turns. No turn is lost.
+
+    In a workspace that was created with `jp init --commit-conversations`, git merges logs without a conflict. Then
+    --fork makes the side that was merged last a conversation of its own, and undoes its turns in this one.
 
     Examples:
         jp conversation merge jp-c17800836875
@@ -235,4 +237,5 @@ def merge(
     turns = f"{report.turns} {'turn' if report.turns == 1 else 'turns'}"
     text = f"{report.id} has {turns}" + (f"; the other side is {report.fork}" if report.fork else " of both sides")
     print_result(options, text=text, value=to_builtins(report))
-    options.notice("tell git that the conflict is resolved: `git add .jp`")
+    if report.was_conflict:
+        options.notice("tell git that the conflict is resolved: `git add .jp`")

@@ -311,6 +311,9 @@ def start() -> None:
         case "blanks":
             while True:
                 sys.stdout.write("\n" * 1000)
+        case str(path) if path.startswith("/"):
+            with open(path, "rb") as pipe:  # noqa: PTH123 - the server starts without pathlib
+                pipe.read()
         case _:
             pass
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from unicodedata import category, east_asian_width
 
-_SEQUENCE = re.compile(r"\x1b\[([0-9;?]*)([A-Za-z])|\x1b[=>]")
-_UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*)?")
+_SEQUENCE = re.compile(
+    r"\x1b\[([0-9;?]*)([A-Za-z])|\x1b[=>]|\x1b\](?:8;;[!-~]*|9;[^\x00-\x1f]*|777;[^\x00-\x1f]*)\x1b\\"
+)
+_UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*|\][^\x00-\x1f]*\x1b?)?")
 _PLAIN = re.compile("[ -~]+")
 _WITHOUT_EFFECT = frozenset("hlm")
 

@@ -27,7 +27,8 @@ CTRL_D = "\x04"
 SIZE = 80, 24
 """Columns and rows."""
 
-_UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*)?\Z")
+_UNFINISHED = re.compile(r"\x1b(?:\[[0-9;?]*|\][^\x00-\x1f]*\x1b?)?\Z")
+_LINK = re.compile(r"\x1b\]8;;[^\x00-\x1f]*\x1b\\")
 _ERASED = re.compile(r"\r\x1b\[K[^\n]*(?=\r\x1b\[K)")
 
 # A session leader without a terminal gets the one that it opens.
@@ -52,8 +53,8 @@ class Terminal:
 
     @property
     def stays(self) -> str:
-        """What was shown, without the lines that were erased again."""
-        return _ERASED.sub("\r\x1b[K", self.shown).replace("\r\x1b[K", "")
+        """What was shown, without the lines that were erased again, and without links."""
+        return _LINK.sub("", _ERASED.sub("\r\x1b[K", self.shown).replace("\r\x1b[K", ""))
 
     @property
     def screen(self) -> Screen:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import signal
 import sys
@@ -26,7 +27,7 @@ from loopback import Loopback, Reply
 from mcp_connections import PATIENCE, SERVER
 from running import Result, home_beside
 from running import run_jp as plain_jp
-from stage import entries_of, logs, make_workspace
+from stage import ECHO, entries_of, logs, make_workspace
 
 CALLS = """
 [[reply]]
@@ -161,6 +162,21 @@ def test_a_tool_of_a_server_asks_whatever_the_server_says_of_it(tmp_path: Path) 
     assert (result.code, result.stdout) == (8, "Done.\n")
     assert STARTING in result.stderr
     assert "notes_die" in result.stderr
+
+
+def test_the_log_says_when_a_server_started_was_ready_and_ended(tmp_path: Path) -> None:
+    work = desk(tmp_path, scenario=ECHO, MCP_SECRET="sesame-open-up")
+
+    result = query(work, "-v", "hello")
+
+    told = [line for line in result.stderr.splitlines() if line.startswith("log: notes: the server")]
+    assert [re.sub(r"with .* after|\d+\.\d\d", "N", line) for line in told] == [
+        "log: notes: the server starts",
+        "log: notes: the server is ready after N s",
+        "log: notes: the server has ended N N s",  # by itself, or by a signal where that takes it long
+    ]
+    assert "sesame" not in result.stderr
+    assert "the server" not in query(work, "hello").stderr
 
 
 def test_a_list_that_has_changed_counts_from_the_next_turn_on(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from jp.compaction.status_lines import AFTER_MESSAGE, PlainStatusFormatter
 from jp.conversation.entries import ChatRequest
 from jp.provider import http
 from jp.provider.errors import ProviderError
-from jp.provider.transport import HttpRequest, Limits
+from jp.provider.transport import HttpRequest, Limits, RequestLog
 from jp.turn.loop import TurnLoop, TurnOutcome
 from jp.turn.machine import Limits as TurnLimits
 from jp.turn.machine import RetryPolicy
@@ -135,6 +135,7 @@ class _Response:
     def __init__(self, events: Iterator[bytes], kind: str) -> None:
         self._events = events
         self.headers = {"content-type": kind}
+        self.log = RequestLog("POST", HttpRequest(url="https://example.org", headers=()))
 
     async def chunks(self) -> AsyncIterator[bytes]:
         for event in self._events:

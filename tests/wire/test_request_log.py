@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anthropic_wire import ending, start, text
 from forked import run_jp
+from jp.cli.options import GlobalOptions
 from jp.provider.transport import HttpRequest, Limits, get, sharing_connections
 from loopback import JSON, Loopback, Reply, sse
 from stage import make_workspace
@@ -41,8 +43,17 @@ def test_it_says_where_a_request_goes_and_what_comes_of_it(root: Path) -> None:
         assert logged(server, root, "-v") == [
             "log: POST HERE/v1/messages: N",
             "log: POST HERE/v1/messages: responds 200 after N",
+            "log: POST HERE/v1/messages: used 10 tokens in, 5 out",
             "log: POST HERE/v1/messages: has ended after N",
         ]
+
+
+def test_tokens_from_the_cache_are_counted_apart(root: Path) -> None:
+    usage = {"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": 1200, "cache_creation_input_tokens": 40}
+    with Loopback(Reply(body=sse(start(usage=usage), *text(0, "Hello"), *ending()))) as server:
+        assert "log: POST HERE/v1/messages: used 1,250 tokens in, of these 1,200 cached, 5 out" in logged(
+            server, root, "-v"
+        )
 
 
 def test_each_attempt_is_a_request(root: Path) -> None:
@@ -53,6 +64,7 @@ def test_each_attempt_is_a_request(root: Path) -> None:
             "failed: anthropic answered 529: busy after N",
             "N",
             "responds 200 after N",
+            "used 10 tokens in, 5 out",
             "has ended after N",
         ]
 
@@ -67,8 +79,6 @@ SECRETS = st.text("abcXYZ019-_.", min_size=8, max_size=20).map("SECRET{}".format
 
 @given(SECRETS, SECRETS, SECRETS)
 def test_nothing_but_the_address_and_the_path_is_said(user: str, password: str, key: str) -> None:
-    import anyio
-
     said: list[str] = []
 
     async def ask(port: int) -> None:
@@ -87,3 +97,63 @@ def test_nothing_but_the_address_and_the_path_is_said(user: str, password: str, 
 
     assert any("/models" in line for line in said)
     assert not any("SECRET" in line for line in said)
+
+
+class OddError(Exception):
+    """An error that nobody knows, with the `text` that a server may have sent."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.is_asked = False
+
+    def __str__(self) -> str:
+        self.is_asked = True
+        return self.text
+
+
+def fail(error: OddError, said: list[str] | None) -> None:
+    """Let a request fail, heard by `said`."""
+
+    async def ask() -> None:
+        with sharing_connections(None if said is None else said.append):
+            async with get(HttpRequest(url=server.url, headers=()), Limits(connect_timeout=5)):
+                raise error
+
+    with Loopback(otherwise=Reply(headers=JSON, body=b"{}")) as server, pytest.raises(OddError):
+        anyio.run(ask)
+
+
+@given(st.text())
+def test_an_unknown_error_is_one_line_without_control_characters(text: str) -> None:
+    said: list[str] = []
+
+    fail(OddError(f"<{text}>"), said)
+
+    assert all(line.isprintable() for line in said)
+    assert "failed: <" in said[-1]
+    assert "".join(filter(str.isprintable, text)).replace(" ", "") in said[-1].replace(" ", "")
+
+
+def test_nothing_is_composed_where_nobody_listens() -> None:
+    error = OddError("a secret")
+
+    fail(error, None)
+
+    assert not error.is_asked
+    assert not GlobalOptions().is_verbose
+    assert GlobalOptions(verbosity=1).is_verbose
+
+
+def test_the_log_ends_with_the_sharing_of_connections() -> None:
+    said: list[str] = []
+
+    async def ask() -> None:
+        with sharing_connections(said.append), sharing_connections():
+            pass
+        async with get(HttpRequest(url=server.url, headers=()), Limits(connect_timeout=5)):
+            pass
+
+    with Loopback(otherwise=Reply(headers=JSON, body=b"{}")) as server:
+        anyio.run(ask)
+
+    assert said == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
@@ -16,7 +18,7 @@ from jp.app.settings import read_sources, remedy_for
 from jp.attachment.base import AttachmentError, Declaration, history_of, scheme_of
 from jp.attachment.comparison import AttachmentStatus, State, StatusReader
 from jp.attachment.files import similarity
-from jp.attachment.registry import tokens_of
+from jp.attachment.registry import activity, tokens_of
 from jp.attachment.web_address import without_credentials
 from jp.config.layers import Resolved
 from jp.conversation.entries import AnyEntry
@@ -135,6 +137,7 @@ async def standings(
 ) -> list[AttachmentStatus]:
     """Return the state of each of the declarations, in their order."""
     survey = _survey(declared, schemes, entries, reaches_out=reaches_out)
+    progress = schemes.options.progress
 
     async def look(text: str) -> AttachmentStatus:
         if text in declared.untrusted:
@@ -142,7 +145,8 @@ async def standings(
             return replace(
                 survey.logged(_as_written(text)), detail=phrase("not trusted: see `", declared.trusting, "`")
             )
-        return await _standing(text, survey, schemes)
+        with progress(f"checking {as_typed(text)}"):
+            return await _standing(text, survey, schemes)
 
     return await _all(look, declared.texts)
 
@@ -153,7 +157,12 @@ async def expectations(
     """Sentences about what was just declared and will not come with the next turn as one may expect."""
     survey = _survey(declared, schemes, entries)
     includes = [declaration for declaration in given if not declaration.exclude]
-    found = await _all(survey.status, includes)
+
+    async def look(declaration: Declaration) -> AttachmentStatus:
+        with schemes.options.progress(activity(declaration)):
+            return await survey.status(declaration)
+
+    found = await _all(look, includes)
     sentences = map(_expectation, includes, found)
     return [sentence for sentence in sentences if sentence]
 
@@ -307,3 +316,16 @@ def listed(text: str, status: AttachmentStatus) -> ListedAttachment:
         removed=tuple(status.difference.removed),
         detail=status.detail or None,
     )
+
+
+def files_of(texts: Sequence[str], schemes: AttachmentSchemes) -> dict[str, Path]:
+    """Return the absolute paths of the declarations that name one file or directory."""
+    from jp.attachment.file_paths import Names, locate
+
+    found: dict[str, Path] = {}
+    for text in texts:
+        with suppress(AttachmentError):
+            location = locate(text, schemes.context, Names()) if scheme_of(text) == "file" else None
+            if location is not None and not location.tail:
+                found[text] = Path(location.path)
+    return found

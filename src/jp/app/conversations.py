@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from jp.app.options import AnyWorkspace, Options, acquire, open_session, open_workspace
+from jp.app.options import AnyWorkspace, Options, Tell, acquire, open_session, open_workspace
 from jp.app.settings import Sources, layers_of, read_sources
 from jp.app.targets import choose, title_of
 from jp.config.layers import Layer, Resolved
@@ -188,8 +188,9 @@ def import_(options: Options, paths: Sequence[str], *, local: bool = False) -> I
     workspace = open_workspace(options)
     if isinstance(workspace, EphemeralWorkspace):
         raise UsageError("nothing is written here", hint=phrase("remove ", Option.NO_PERSIST))
-    with TemporaryDirectory(prefix="jp-import-") as place:
-        done = import_conversations(workspace, _import_sources(paths, Path(place)), local=local)
+    with TemporaryDirectory(prefix="jp-import-") as place, options.progress("looking for conversations") as tell:
+        sources = _import_sources(paths, Path(place), tell)
+        done = import_conversations(workspace, sources, local=local, progress=tell)
     report = ImportReport(
         imported=tuple(_imported(item) for item in done if item.is_new),
         skipped=tuple(_imported(item) for item in done if not item.is_new),
@@ -199,7 +200,7 @@ def import_(options: Options, paths: Sequence[str], *, local: bool = False) -> I
     return report
 
 
-def _import_sources(paths: Sequence[str], place: Path) -> list[ImportSource]:
+def _import_sources(paths: Sequence[str], place: Path, tell: Tell) -> list[ImportSource]:
     """Return what is to be imported, each once, read whole; files are unpacked or converted into `place`."""
     from jp.workspace.importing import find_sources, is_bundle, read_source, unpack
     from jp.workspace.transcripts import convert_transcript
@@ -210,6 +211,7 @@ def _import_sources(paths: Sequence[str], place: Path) -> list[ImportSource]:
         if not path:
             raise UsageError("an empty path names no directory", hint="name the directory of a conversation")
         written = Path(path).expanduser()
+        tell(f"reading {path}")
         if written.is_file():
             count += 1
             unpacked = place / str(count)
@@ -219,7 +221,11 @@ def _import_sources(paths: Sequence[str], place: Path) -> list[ImportSource]:
             directories = find_sources(written)
         for directory in directories:
             found.setdefault(directory.resolve(), directory)
-    return [read_source(directory) for directory in found]
+    sources: list[ImportSource] = []
+    for directory in found:
+        tell(f"reading conversation {len(sources) + 1:,} of {len(found):,}")
+        sources.append(read_source(directory))
+    return sources
 
 
 def _imported(item: Imported) -> ImportedConversation:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 import msgspec
 
-from jp.app.options import Options, open_workspace
+from jp.app.options import Options, Tell, open_workspace
 from jp.conversation.ids import ConversationId
 from jp.errors import JpError, UsageError
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["user", "assistant", "tool", "attachment"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Progress = Callable[[str, int], None]
-"""Hear what is done, and how many conversations or passages it was done for."""
 
 _OPERATORS = re.compile(r"[\\^$*+?\[\](){}|]")
 _LINE_SECONDS = 2.0
@@ -98,7 +96,7 @@ class _Matcher(Protocol):
         ...
 
 
-def grep(options: Options, request: GrepRequest, progress: Progress | None = None) -> list[GrepMatch]:
+def grep(options: Options, request: GrepRequest) -> list[GrepMatch]:
     """Return the matches, those in the oldest conversation first.
 
     Raises:
@@ -110,20 +108,20 @@ def grep(options: Options, request: GrepRequest, progress: Progress | None = Non
 
     matcher = _matcher(request)
     places = _places(options, everywhere=request.everywhere)
-    told = progress or _silent
 
     def search(index: SearchIndex) -> list[tuple[Found, Kind, list[tuple[str, bool]]]]:
-        _refresh(index, places, options, told)
+        _refresh(index, places, options, tell)
         found: list[tuple[Found, Kind, list[tuple[str, bool]]]] = []
         for count, passage in enumerate(index.find(matcher.expression), 1):
             if matcher.expression is None and count % _PROGRESS_STEP == 0:
-                told("searched {:,} passages", count)
+                tell(f"searched {count:,} passages")
             kind = _kind(passage)
             if passage.place in places and kind in request.kinds and (lines := matcher.lines(passage, kind)):
                 found.append((passage, kind, lines))
         return found
 
-    return _matches(with_index(search_index_path() if options.persist else None, search), places, request)
+    with options.progress("searching") as tell:
+        return _matches(with_index(search_index_path() if options.persist else None, search), places, request)
 
 
 class ContentSearch:
@@ -147,7 +145,7 @@ class ContentSearch:
         def search(index: SearchIndex) -> list[str]:
             if self._places is None:
                 places = _places(self._options, everywhere=False)
-                _refresh(index, places, self._options, _silent, most=_MOST_AT_ONCE)
+                _refresh(index, places, self._options, lambda _: None, most=_MOST_AT_ONCE)
                 self._places = places
             return index.places_with(expression)
 
@@ -162,10 +160,6 @@ class ContentSearch:
 class _Place(msgspec.Struct, frozen=True):
     storage: Storage
     local: bool
-
-
-def _silent(text: str, count: int) -> None:
-    del text, count
 
 
 def _matcher(request: GrepRequest) -> _Matcher:
@@ -281,7 +275,7 @@ def _storages(options: Options, *, everywhere: bool) -> list[tuple[Storage, bool
 
 
 def _refresh(
-    index: SearchIndex, places: Mapping[str, _Place], options: Options, told: Progress, *, most: int | None = None
+    index: SearchIndex, places: Mapping[str, _Place], options: Options, tell: Tell, *, most: int | None = None
 ) -> None:
     """Index what has changed since; of more than `most` conversations, only the newest."""
     known = index.stamps()
@@ -292,7 +286,7 @@ def _refresh(
     if most is not None:
         stale = sorted(stale, reverse=True)[:most]
     if stale or gone:
-        logs = _changed_logs(stale, places, now, options, told)
+        logs = _changed_logs(stale, places, now, options, tell)
         index.update_all(logs, gone=gone)
 
 
@@ -310,14 +304,14 @@ def _stamp(place: str) -> str:
 
 
 def _changed_logs(
-    stale: Sequence[str], places: Mapping[str, _Place], stamps: Mapping[str, str], options: Options, told: Progress
+    stale: Sequence[str], places: Mapping[str, _Place], stamps: Mapping[str, str], options: Options, tell: Tell
 ) -> Iterator[IndexedLog]:
     from jp.workspace.blobs import DiskBlobs
     from jp.workspace.search_index import IndexedLog
     from jp.workspace.store import read_stream
 
     for count, place in enumerate(stale, 1):
-        told(f"indexed {{:,}} of {len(stale):,} conversations", count)
+        tell(f"indexed {count:,} of {len(stale):,} conversations")
         storage = places[place].storage
         try:
             stream = read_stream(Path(place), DiskBlobs(storage.blobs, private=storage.private))

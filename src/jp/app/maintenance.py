@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -20,8 +20,6 @@ from jp.workspace.listing import ConversationInfo
 from jp.workspace.lock import LockedError
 from jp.workspace.retention import expired_now, remove_all
 from jp.workspace.workspace import Workspace
-
-Progress = Callable[[str], object]
 
 
 class Collection(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,13 +41,12 @@ class Collection(msgspec.Struct, frozen=True, kw_only=True):
         return sum(file.size for file in self.files)
 
 
-def collect_garbage(options: Options, *, apply: bool = False, progress: Progress = lambda _: None) -> Collection:
+def collect_garbage(options: Options, *, apply: bool = False) -> Collection:
     """Return what nothing needs in the workspace; with `apply`, delete it.
 
     Args:
         options: where, as for every use case.
         apply: whether to delete; else nothing is written.
-        progress: told what is looked at.
 
     Raises:
         StorageError: a conversation cannot be read: nothing was deleted, for it may name any blob.
@@ -60,10 +57,11 @@ def collect_garbage(options: Options, *, apply: bool = False, progress: Progress
         gone = remove_all(workspace, gone)
         forget_removed(options, workspace, gone)
     expired = tuple(str(info.id) for info in gone)
-    files = tuple(find_garbage(workspace, progress=progress))
-    if apply:
-        now = workspace.stamps.now() / 1000
-        files = tuple(file for file in files if collect(file, now=now))
+    with options.progress("looking for files that nothing needs") as tell:
+        files = tuple(find_garbage(workspace, progress=tell))
+        if apply:
+            now = workspace.stamps.now() / 1000
+            files = tuple(file for file in files if collect(file, now=now))
     return Collection(files=files, expired=expired, is_done=apply)
 
 
@@ -85,14 +83,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hint: str = ""
 
 
-def examine(options: Options, *, repair: bool = False, progress: Progress = lambda _: None) -> list[Finding]:
+def examine(options: Options, *, repair: bool = False) -> list[Finding]:
     """Look at everything that a query in this workspace needs. Nothing is sent, and no server is started.
 
     Args:
         options: where, as for every use case.
         repair: whether to repair logs as the next query in each would: a torn line is kept beside the log, and calls
             without a result get one that says so. Nothing else is written.
-        progress: told what is looked at.
 
     Raises:
         StorageError: the conversations cannot be listed.
@@ -105,9 +102,10 @@ def examine(options: Options, *, repair: bool = False, progress: Progress = lamb
         found += _servers(resolved)
     found.append(_sandbox(workspace))
     infos = workspace.conversations()
-    for info in infos:
-        progress(f"looking at {info.id} …")
-        found += _conversation(workspace, info, repair=repair)
+    with options.progress("checking the conversations") as tell:
+        for info in infos:
+            tell(f"checking {info.id}")
+            found += _conversation(workspace, info, repair=repair)
     damaged = {one.subject for one in found if one.subject.startswith("conversation")}
     found.append(
         Finding(

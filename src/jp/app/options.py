@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,10 +21,17 @@ if TYPE_CHECKING:
     from jp.workspace.retention import EphemeralWorkspace
 
 
+Tell: TypeAlias = Callable[[str], None]
+
+
+def _ignore(text: str) -> None:
+    del text
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The place where a use case works, and its settings beside those of the files.
 
-    A caller that wants to hear notices or logs, or has a picker, derives a class and overrides the method.
+    A caller that wants to hear notices, logs or progress, or has a picker, derives a class and overrides the method.
 
     Args:
         config: values such as `assistant.model.id=…`, left to right, as `--cfg` takes them.
@@ -45,6 +54,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def log(self, text: str, *, level: int = 1) -> None:
         """Tell how things are done, for a user who wants to know at least `level` of it. Nobody listens here."""
         del text, level
+
+    @property
+    def is_verbose(self) -> bool:
+        """True if somebody may hear what `log` says; else nothing has to be composed for it."""
+        return True
+
+    def progress(self, text: str) -> AbstractContextManager[Tell]:
+        """Say what is done as long as the block runs; the result changes the text. Nobody listens here."""
+        del text
+        return nullcontext(_ignore)
 
     def picker(self) -> Picker | None:
         """Return what lets a person choose a conversation; None where nobody can."""

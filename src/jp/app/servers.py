@@ -113,7 +113,7 @@ class Servers:
             return
         from anyio import CancelScope, create_task_group
 
-        with CancelScope(shield=True):
+        with CancelScope(shield=True), self._options.progress("ending the MCP servers"):
             async with create_task_group() as ending:
                 for connection in self._connections.values():
                     ending.start_soon(connection.close)
@@ -247,7 +247,8 @@ class Servers:
             self._options.notice(f"starting the MCP server {name!r}, whose tools are not known yet")
         for name in names:
             try:
-                self._listings.known[name] = await self.connection(name).listing()
+                with self._options.progress(f"starting the MCP server {name!r}"):
+                    self._listings.known[name] = await self.connection(name).listing()
             except JpError as error:
                 if not self._configured[name].optional:
                     error.hint = error.hint or f"`providers.mcp.{name}.optional=true` goes on without it"

@@ -31,12 +31,17 @@ class MissingSourceError(AttachmentError):
     """The source of an attachment does not exist."""
 
 
+def _ignore(text: str) -> None:
+    del text
+
+
 class ResolveContext(msgspec.Struct, frozen=True, kw_only=True):
     """Context and bounds of resolving URIs.
 
     `root` is the workspace's root (or the current directory outside any), `cwd` what paths that a user types refer
     to. `anchored` says that `root` is the same for every command on a conversation, so that declarations may begin
-    there. `max_bytes` bounds one resource, `max_files` the files of one directory or glob.
+    there. `max_bytes` bounds one resource, `max_files` the files of one directory or glob. `tell` says to a person how
+    far it is.
     """
 
     root: Path
@@ -44,6 +49,7 @@ class ResolveContext(msgspec.Struct, frozen=True, kw_only=True):
     anchored: bool = True
     max_bytes: int = 10 * 1024 * 1024
     max_files: int = 2_000
+    tell: Callable[[str], None] = _ignore
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):

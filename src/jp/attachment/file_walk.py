@@ -290,6 +290,11 @@ class Walk:
         self._entries = 0
         self._todo: list[tuple[str, States]] = []
 
+    @property
+    def count(self) -> int:
+        """The number of files that were found so far."""
+        return len(self._found.files) + len(self._links)
+
     def run(self, pattern: PathPattern, check: Callable[[], None]) -> Expansion:
         """Return the files below the base that match `pattern`. `check` is called repeatedly, and may raise to cancel.
 
@@ -349,7 +354,7 @@ class Walk:
             self._found.files.add(path)
         else:
             self._found.skip(path, "neither a file nor a directory")
-        if len(self._found.files) + len(self._links) > self._max_files:
+        if self.count > self._max_files:
             written = self._declaration.written
             names = [os.path.relpath(path, self._bounds.base) for path in (*self._found.files, *self._links)]
             part = narrower(written, names)

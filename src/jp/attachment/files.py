@@ -316,7 +316,12 @@ class FileReader:
         if (exclude := self._exclusion.by(location.path) or self._exclusion.by(bounds.base)) is not None:
             return MatchedFiles(files=(), bounds=bounds, excluded_by=exclude)
         walk = Walk(self._declaration, bounds, self._exclusion, self._root, max_files=self._context.max_files)
-        expansion = walk.run(PathPattern(location.tail or (ANY_DEPTH,)), self._check)
+
+        def check() -> None:
+            self._check()
+            self._context.tell(f"looking into {self._declaration.written}: {walk.count:,} files")
+
+        expansion = walk.run(PathPattern(location.tail or (ANY_DEPTH,)), check)
         files = tuple(sorted(expansion.files, key=lambda path: parts_of(self._names.spelled(path))))
         excluded_by = None if files else expansion.excluded_by
         return MatchedFiles(files=files, bounds=bounds, expansion=expansion, excluded_by=excluded_by)
@@ -370,8 +375,9 @@ class FileReader:
     def _taken(self, found: MatchedFiles, expansion: Expansion) -> Iterator[Resource]:
         """Yield the resources of the files that can be attached; skip the others."""
         total = 0
-        for real in found.files:
+        for count, real in enumerate(found.files):
             self._check()
+            self._context.tell(f"reading {self._declaration.written}: {count:,} of {len(found.files):,} files")
             try:
                 snapshot, media = self._read(real, found.bounds)
             except NotAFileError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import NoReturn, assert_never, cast
 
@@ -324,9 +325,12 @@ def _binding(excludes: Sequence[Declaration], include: Declaration) -> tuple[Dec
 class _Resolver:
     """Resolves the includes of a plan concurrently. The first error in order is raised, and later includes stop."""
 
-    def __init__(self, plan: ResolutionPlan, registry: AttachmentRegistry, context: ResolveContext) -> None:
+    def __init__(
+        self, plan: ResolutionPlan, registry: AttachmentRegistry, context: ResolveContext, progress: Progress
+    ) -> None:
         from anyio import CancelScope
 
+        self._progress = progress
         self._plan = plan
         self._registry = registry
         self._context = context
@@ -353,24 +357,46 @@ class _Resolver:
             try:
                 handler = self._registry.handler(include.uri)
                 excludes = _binding(self._plan.excludes, include)
-                self._results[index] = await handler.resolve(include, self._context, excludes=excludes)
+                with self._progress(activity(include)) as tell:
+                    context = replace(self._context, tell=tell)
+                    self._results[index] = await handler.resolve(include, context, excludes=excludes)
             except JpError as error:
                 self._results[index] = error
                 for scope in self._scopes[index + 1 :]:
                     scope.cancel()
 
 
+_VERBS = {"cmd": "running", "gh": "fetching", "http": "fetching", "https": "fetching"}
+
+Progress = Callable[[str], AbstractContextManager[Callable[[str], None]]]
+"""Says what is done as long as a block runs."""
+
+
+def activity(declaration: Declaration) -> str:
+    """Return what is done to read a source, for a person; an address has no password there."""
+    scheme, written = scheme_of(declaration.uri), declaration.written
+    if scheme in {"http", "https"}:
+        from jp.attachment.web_address import without_credentials
+
+        written = without_credentials(written)
+    return f"{_VERBS.get(scheme, 'reading')} {written.removeprefix('cmd:')}"
+
+
+def _show_nothing(text: str) -> AbstractContextManager[Callable[[str], None]]:
+    return nullcontext(lambda _: None)
+
+
 async def resolve_all(
-    plan: ResolutionPlan, registry: AttachmentRegistry, context: ResolveContext
+    plan: ResolutionPlan, registry: AttachmentRegistry, context: ResolveContext, *, progress: Progress = _show_nothing
 ) -> ResolvedAttachments:
     """Resolve the declarations in `plan` concurrently; the result has the plan's order.
 
-    A resource of several declarations is delivered once, at its first position.
+    A resource of several declarations is delivered once, at its first position. `progress` shows what is read.
 
     Raises:
         AttachmentError: a declaration failed; of several the first in order.
     """
-    resolutions = await _Resolver(plan, registry, context).run() if plan.includes else []
+    resolutions = await _Resolver(plan, registry, context, progress).run() if plan.includes else []
     resources: dict[str, Resource] = {}
     notices: list[str] = []
     for resolution in resolutions:

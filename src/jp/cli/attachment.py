@@ -144,7 +144,7 @@ def ls(
     """
     from functools import partial
 
-    from jp.app.attachments import declared_in, listed, session_attachments, standings
+    from jp.app.attachments import declared_in, files_of, listed, session_attachments, standings
     from jp.app.conversations import read_conversation
     from jp.app.query.attachments import AttachmentSchemes
     from jp.cli.output import print_result
@@ -163,7 +163,8 @@ def ls(
     if found is None:
         return code
     rows = [listed(text, status) for text, status in zip(declared.texts, found, strict=True)]
-    print_result(options, text=_table(rows), value={"attachments": rows}, nothing=_NOTHING)
+    paths = files_of(declared.texts, schemes)
+    print_result(options, text=_table(rows), value={"attachments": rows}, nothing=_NOTHING, paths=paths)
     return None
 
 

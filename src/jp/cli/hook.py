@@ -287,7 +287,7 @@ def install(
         script = script_of(settings).decode()
         print_result(options, text=script, value={**value, "script": script})
         return
-    print_result(options, text=found.path, value=value)
+    print_result(options, text=found.path, value=value, paths={found.path: Path(found.path).absolute()})
 
 
 def ls(options: GlobalOptions) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Literal, TextIO, TypeVar
 
 import msgspec
 
-from jp.app.options import Options
+from jp.app.options import Options, Tell
 from jp.errors import UsageError
 
 if TYPE_CHECKING:
     from jp.app.targets import Picker
+    from jp.render.status_line import ProgressLine
 
 Format = Literal["text", "pretty", "json"]
 ColorMode = Literal["auto", "always", "never"]
@@ -22,6 +26,10 @@ _COLORS: tuple[ColorMode, ...] = ("auto", "always", "never")
 C = TypeVar("C", bound=str)
 
 
+def _no_lines() -> list[ProgressLine]:
+    return []
+
+
 class GlobalOptions(Options, frozen=True, kw_only=True):
     """The first parameter of every command. Notices and logs go to stderr.
 
@@ -30,6 +38,7 @@ class GlobalOptions(Options, frozen=True, kw_only=True):
         quiet: no notices.
         verbosity: the count of `-v`.
         told: the notices that are not repeated.
+        lines: the line that shows progress, once there was some.
         width: columns; None if the terminal decides.
     """
 
@@ -39,6 +48,7 @@ class GlobalOptions(Options, frozen=True, kw_only=True):
     color: ColorMode = "auto"
     width: int | None = None
     told: set[str] = msgspec.field(default_factory=set[str])
+    lines: list[ProgressLine] = msgspec.field(default_factory=_no_lines)
 
     def notice(self, text: str) -> None:
         """Write `text` to stderr, without secrets, unless `--quiet`."""
@@ -56,6 +66,31 @@ class GlobalOptions(Options, frozen=True, kw_only=True):
         if self.verbosity >= level:
             self._say("log", text)
 
+    @property
+    def is_verbose(self) -> bool:
+        """True with `-v`."""
+        return self.verbosity > 0
+
+    def progress(self, text: str) -> AbstractContextManager[Tell]:
+        """Show on the terminal what is done, if that takes a while. The line goes with the block."""
+        line = self.progress_line()
+        return super().progress(text) if line is None else line.shown(text)
+
+    def progress_line(self) -> ProgressLine | None:
+        """Return the line that shows progress; None without a terminal, with `--quiet`, and as JSON."""
+        if self.quiet or self.format == "json":
+            return None
+        from jp.render.theme import Preferences, is_live
+
+        if not is_live(sys.stderr, os.environ):
+            return None
+        if not self.lines:
+            from jp.render.status_line import open_progress_line
+
+            wanted = Preferences(color=self.color, width=self.width)
+            self.lines.append(open_progress_line(sys.stderr, sys.stdout, wanted, os.environ))
+        return self.lines[0]
+
     def picker(self) -> Picker | None:
         """Return the picker where a person sits at a terminal that can show it."""
         from jp.cli.terminal import picker
@@ -70,8 +105,15 @@ class GlobalOptions(Options, frozen=True, kw_only=True):
         text = redact(worded(text)).text
         if self.format == "json":
             write_stderr(json_text({"schema": SCHEMA, kind: text}) + "\n")
-        else:
-            write_stderr(f"{kind}: {text}\n")
+            return
+        with self.lines[0].hidden() if self.lines else nullcontext():
+            write_stderr(f"{kind}: {text}\n", links=self.shows_links(sys.stderr))
+
+    def shows_links(self, stream: TextIO) -> bool:
+        """Return whether what `stream` names can be opened: on a terminal, with color."""
+        from jp.render.theme import reads_osc, use_color
+
+        return reads_osc(stream, os.environ) and use_color(self.color, os.environ, is_terminal=True)
 
 
 def read_options(settings: Sequence[tuple[str, str]], *, stdout_is_terminal: bool) -> GlobalOptions:

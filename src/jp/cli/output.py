@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from jp.cli.options import GlobalOptions
 from jp.cli.terminal.streams import SCHEMA, json_text, write_stdout
 from jp.config.model import StyleConfig
-from jp.render.channel import ERASE, Channel
 from jp.render.stream import Streams
 from jp.render.theme import Look, Preferences, columns_of, display_width, is_live, look_at
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import PurePath
+
     from jp.render.tables import Result
 
 
@@ -64,11 +65,19 @@ def is_drawn(options: GlobalOptions) -> bool:
     return options.format == "pretty" and is_live(sys.stdout, os.environ)
 
 
-def print_result(options: GlobalOptions, *, text: Result, value: dict[str, Any], nothing: str = "") -> None:
+def print_result(
+    options: GlobalOptions,
+    *,
+    text: Result,
+    value: dict[str, Any],
+    nothing: str = "",
+    paths: Mapping[str, PurePath] | None = None,
+) -> None:
     """Print the result of a command: `text`, or with `--format json` the one JSON object `value` and its `schema`.
 
     An empty text prints nothing, and `nothing` is what a person is told then, on stderr. A text that lacks its last
-    newline gets it. What goes to a terminal cannot steer it.
+    newline gets it. What goes to a terminal cannot steer it. There, web addresses are links, and so are the words of
+    `paths`, each to its absolute path.
 
     Raises:
         JpError: stdout takes no more, for another reason than that its reader has left.
@@ -80,6 +89,10 @@ def print_result(options: GlobalOptions, *, text: Result, value: dict[str, Any],
     if written:
         from jp.cli.terminal.pager import write_paged
 
+        if paths and look_of_stdout(options, StyleConfig()).links:
+            from jp.render.sanitize import link_words
+
+            written = link_words(written, {word: str(path) for word, path in paths.items()})
         write_paged(written if written.endswith("\n") else f"{written}\n")
     elif nothing:
         options.notice(nothing)
@@ -88,41 +101,13 @@ def print_result(options: GlobalOptions, *, text: Result, value: dict[str, Any],
 def _written(options: GlobalOptions, text: Result) -> str:
     """Return a result as text: drawn on a terminal, else plain."""
     from jp.cli.terminal.wording import worded
+    from jp.render.sanitize import link_addresses
     from jp.render.tables import draw, plain_text
 
     text = text if isinstance(text, str) else [worded(part) if isinstance(part, str) else part for part in text]
-    if not isinstance(text, str) and is_drawn(options):
+    is_live_there = is_drawn(options)
+    if not isinstance(text, str) and is_live_there:
         return draw(text, look_of_stdout(options, StyleConfig()))
     is_shown = options.format == "pretty" or sys.stdout.isatty()
-    return plain_text(text, width=width_of_stdout(options), is_shown=is_shown)
-
-
-_DELAY_SECS = 1.0
-_INTERVAL_SECS = 0.25
-
-
-class ProgressLine:
-    """A line on the terminal that says how far work is which takes longer than a second; it goes with the block."""
-
-    def __init__(self, options: GlobalOptions) -> None:
-        self._is_wanted = not options.quiet
-        self._next = 0.0
-        self._channel: Channel | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._channel is not None:
-            self._channel.write_unseen(ERASE)
-
-    def tell(self, text: str, count: int = 0) -> None:
-        """Show a text with the count at its `{}`, not too often."""
-        now = monotonic()
-        self._next = self._next or now + _DELAY_SECS
-        if now < self._next or not self._is_wanted or not is_live(sys.stderr, os.environ):
-            return
-        self._next = now + _INTERVAL_SECS
-        if self._channel is None:
-            self._channel = Channel(sys.stderr, name="stderr", is_lossy=True)
-        self._channel.write_unseen(f"{ERASE}{text.format(count)}")
+    plain = plain_text(text, width=width_of_stdout(options), is_shown=is_shown)
+    return link_addresses(plain) if is_live_there and look_of_stdout(options, StyleConfig()).links else plain

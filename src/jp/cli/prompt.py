@@ -63,7 +63,7 @@ def add(
     text = _text(options, tuple(words or ()))
     check_template(text, name)
     save_prompt(workspace, options, SavedText(name=name, place=where, path=path, text=text))
-    print_result(options, text=str(path), value={"name": name, "in": where, "path": str(path)})
+    print_result(options, text=str(path), value={"name": name, "in": where, "path": str(path)}, paths={str(path): path})
 
 
 def ls(options: GlobalOptions) -> None:
@@ -120,7 +120,8 @@ def edit(options: GlobalOptions, *, name: _Name, where: _Where = None) -> None:
     changed = replace(prompt, text=_edited(options, prompt.text))
     check_template(changed.text, name)
     save_prompt(workspace, options, changed)
-    print_result(options, text=str(prompt.path), value=_as_value(replace(changed, trusted=True)))
+    value = _as_value(replace(changed, trusted=True))
+    print_result(options, text=str(prompt.path), value=value, paths={str(prompt.path): prompt.path})
 
 
 def remove(options: GlobalOptions, *, name: _Name, where: _Where = None) -> None:

@@ -127,12 +127,11 @@ def doctor(
         jp workspace doctor --format json
     """
     from jp.app.maintenance import examine
-    from jp.cli.output import ProgressLine, print_result
+    from jp.cli.output import print_result
     from jp.render.sanitize import escape_line
 
     require_persistence(options, "jp workspace doctor")
-    with ProgressLine(options) as progress:
-        found = examine(options, repair=repair, progress=progress.tell)
+    found = examine(options, repair=repair)
     lines = [
         (f"{finding.severity:<8} {finding.subject}: {worded(finding.text)}", worded(finding.hint)) for finding in found
     ]
@@ -165,12 +164,11 @@ def gc(
     """
     from jp.app.maintenance import collect_garbage
     from jp.attachment.base import format_size
-    from jp.cli.output import ProgressLine, print_result
+    from jp.cli.output import print_result
     from jp.render.tables import count_text
 
     require_persistence(options, "jp workspace gc")
-    with ProgressLine(options) as progress:
-        found = collect_garbage(options, apply=apply, progress=progress.tell)
+    found = collect_garbage(options, apply=apply)
     conversations, files = len(found.expired), len(found.files)
     counts = f"{count_text(conversations, 'expired conversation')} and {count_text(files, 'file')}"
     things = f"{counts} ({format_size(found.size)})"

@@ -317,6 +317,10 @@ class StyleConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True
     code: CodeStyle = CodeStyle()
     markdown: MarkdownStyle = MarkdownStyle()
     reasoning: ReasoningStyle = ReasoningStyle()
+    notification: Harmless[Literal["off", "bell", "osc9", "osc777"]] = "off"
+    """The notification when a long turn ends: `bell`, or a desktop notification with `osc9` or `osc777`."""
+    notification_secs: Harmless[Seconds] = 10.0
+    """Minimum duration of a long turn, in seconds."""
 
 
 class UserConfig(Section, frozen=True, kw_only=True, forbid_unknown_fields=True):

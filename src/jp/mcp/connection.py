@@ -171,6 +171,7 @@ class Connection:
         self._settled = Event()
         self._closing = Event()
         self._over = Event()
+        self._begun_at = 0.0
 
     def begin(self) -> None:
         """Start the session, unless it was started."""
@@ -249,6 +250,8 @@ class Connection:
 
     async def _run(self) -> None:
         """Run the session to its end. A failure is stored for its callers."""
+        self._begun_at = current_time()
+        self._listener.log(f"{self.name}: the server starts")
         try:
             with self._life:
                 check(self.name, self.config)
@@ -262,8 +265,15 @@ class Connection:
             self._session = None
             self._settled.set()
             self._over.set()
+            code = None if self._process is None else self._process.exit_code
+            how = "" if code is None else f" with exit code {exit_code_text(code)}"
+            self._log_timed(f"the server has ended{how}")
         if self._failure is not None and not self._closing.is_set():
             self._listener.failed(self.name, self._failure)
+
+    def _log_timed(self, text: str) -> None:
+        """Log something, and how long after the beginning of the start that is."""
+        self._listener.log(f"{self.name}: {text} after {current_time() - self._begun_at:.2f} s")
 
     async def _serve(self) -> None:
         seconds = self.config.startup_timeout_secs or math.inf
@@ -358,6 +368,7 @@ class Connection:
         scope.deadline = math.inf
         self._session = session
         self._settled.set()
+        self._log_timed("the server is ready")
         self._listener.listed(self.name, session.listing)
 
         async def leave() -> None:

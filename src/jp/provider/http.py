@@ -219,7 +219,13 @@ class HttpProvider:
 
         frames = None if self._signer is None else self._signer.frames(response.headers)
         decoder = self._adapter.decoder(request)
-        return Reader(decoder, request.framing, max_bytes=self._limits.max_response_bytes, frames=frames)
+        return Reader(
+            decoder,
+            request.framing,
+            max_bytes=self._limits.max_response_bytes,
+            frames=frames,
+            counted=response.log.tell_usage,
+        )
 
     async def _incomplete(self, request: WireRequest, *, has_begun: bool) -> ProviderError:
         """Return the error for a stream that ended in order without an answer."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar, assert_never
 
 import msgspec
@@ -449,15 +449,28 @@ def _frames(framing: Framing) -> Frames:
             assert_never(framing)
 
 
+def _ignore(usage: Usage) -> None:
+    del usage
+
+
 class Reader:
     """Decoder of the bytes of one response into parts, up to `Finished`. `begun` is true after the first event.
 
     `max_bytes` limits their content. `frames` overrides `framing` for a cloud that wraps the events in its own format.
+    `counted` is told the tokens when the answer ends, if the provider reports them.
     """
 
     def __init__(
-        self, decoder: ResponseDecoder, framing: Framing, *, max_bytes: int, frames: Frames | None = None
+        self,
+        decoder: ResponseDecoder,
+        framing: Framing,
+        *,
+        max_bytes: int,
+        frames: Frames | None = None,
+        counted: Callable[[Usage], None] = _ignore,
     ) -> None:
+        self._tell_usage = counted
+        self._usage: Usage | None = None
         self._decoder = decoder
         self._frames = _frames(framing) if frames is None else frames
         self._max_bytes = max_bytes
@@ -499,6 +512,10 @@ class Reader:
     def _counted(self, parts: Iterable[Part]) -> Iterable[Part]:
         for part in parts:
             self._count(part)
+            if isinstance(part, UsageReport):
+                self._usage = part.usage
+            elif isinstance(part, Finished) and self._usage is not None:
+                self._tell_usage(self._usage)
             yield part
             if isinstance(part, Finished):
                 self.finished = True

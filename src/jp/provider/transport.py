@@ -21,6 +21,7 @@ from jp.remedies import Show, phrase
 if TYPE_CHECKING:
     import httpx2
 
+    from jp.conversation.entries import Usage
     from jp.provider.connection import Address, Connection, Connections
     from jp.provider.errors import ErrorKind
 
@@ -41,7 +42,10 @@ after_upload: ContextVar[Callable[[], None]] = ContextVar("after_upload", defaul
 
 
 class _SharedConnections:
-    """The connections of one query. Nothing is imported for them before the first request."""
+    """The connections of one query, and its log. Nothing is imported for them before the first request."""
+
+    def __init__(self, log: Callable[[str], None] | None) -> None:
+        self.log = log
 
     @cached_property
     def connections(self) -> Connections:
@@ -57,19 +61,15 @@ class _SharedConnections:
 _shared: ContextVar[_SharedConnections | None] = ContextVar("_shared", default=None)
 
 
-_log: ContextVar[Callable[[str], None] | None] = ContextVar("log", default=None)
-
-
 @contextmanager
 def sharing_connections(log: Callable[[str], None] | None = None) -> Generator[None]:
     """Let requests share connections, in this task and those that it starts, until the block is left.
 
-    `log` is told about each request: where it goes, what comes of it, and when. Nothing of a URL behind its path is
-    said, for that may be a key.
+    `log` is told about each request: where it goes, what comes of it, and when; None where nobody listens. Nothing of a
+    URL behind its path is said, for that may be a key.
     """
-    shared = _SharedConnections()
+    shared = _SharedConnections(log)
     before = _shared.set(shared)
-    _log.set(log)
     try:
         yield
     finally:
@@ -105,10 +105,12 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
 class HttpResponse:
     """An open response. Header names are lower case; repeated ones are joined by commas.
 
-    `deadline` is the time limit for the first byte of the body, on the event loop's clock.
+    `deadline` is the time limit for the first byte of the body, on the event loop's clock. `log` is told about the
+    request.
     """
 
-    def __init__(self, head: _Head, limits: Limits, *, host: str, deadline: float) -> None:
+    def __init__(self, head: _Head, limits: Limits, *, host: str, deadline: float, log: RequestLog) -> None:
+        self.log = log
         self.status = head.status
         self.headers = head.headers
         self._body = head.body
@@ -400,7 +402,7 @@ async def _exchange(method: _Method, request: HttpRequest, limits: Limits) -> As
     host = request.url if address is None else address.authority
     begun = in_order = False
     first_byte = CancelScope()
-    told = _RequestLog(method, request)
+    log = RequestLog(method, request)
 
     def uploaded() -> None:
         first_byte.deadline = _after(limits.first_byte_timeout)
@@ -414,13 +416,13 @@ async def _exchange(method: _Method, request: HttpRequest, limits: Limits) -> As
     try:
         head = await sent()
         begun = True
-        told.tell(f"responds {head.status}")
-        yield HttpResponse(head, limits, host=host, deadline=first_byte.deadline)
+        log.tell_timed("responds", head.status)
+        yield HttpResponse(head, limits, host=host, deadline=first_byte.deadline, log=log)
         in_order = True
-        told.tell("has ended")
+        log.tell_timed("has ended")
     except Exception as error:
         found = exchange.error(error, begun=begun)
-        told.tell(f"failed: {error if found is None else found.message}")
+        log.tell_timed("failed:", error if found is None else found.message)
         if found is None:
             raise
         raise found from error
@@ -428,20 +430,38 @@ async def _exchange(method: _Method, request: HttpRequest, limits: Limits) -> As
         await exchange.end(in_order=in_order)
 
 
-class _RequestLog:
-    """Tells about one request, if that is wanted."""
+class RequestLog:
+    """Tells about one request, each time in one line. Where nobody listens nothing is composed."""
 
     def __init__(self, method: _Method, request: HttpRequest) -> None:
-        self._tell = _log.get()
-        self._start = current_time()
-        self._name = f"{method} {_named(request.url)}"
-        if self._tell is not None:
-            self._tell(f"{self._name}: {len(request.body):,} bytes")
+        shared = _shared.get()
+        self._log = None if shared is None else shared.log
+        if self._log is not None:
+            self._start = current_time()
+            self._name = f"{method} {_named(request.url)}"
+            self.tell(len(request.body), "bytes")
 
-    def tell(self, text: str) -> None:
-        """Say how long after its beginning that is."""
-        if self._tell is not None:
-            self._tell(f"{self._name}: {text} after {current_time() - self._start:.2f} s")
+    def tell(self, *words: object) -> None:
+        """Say something about the request. Numbers are written with separators."""
+        if self._log is not None:
+            said = " ".join(f"{word:,}" if isinstance(word, int) else str(word) for word in words)
+            self._log(_one_line(f"{self._name}: {said}"))
+
+    def tell_usage(self, usage: Usage) -> None:
+        """Say how many tokens the request took, as its provider reported them."""
+        prompt = usage.input + usage.cache_read + usage.cache_write
+        cached = ("of these", usage.cache_read, "cached,") if usage.cache_read else ()
+        self.tell("used", prompt, "tokens in,", *cached, usage.output, "out")
+
+    def tell_timed(self, *words: object) -> None:
+        """Say something, and how long after the beginning of the request that is."""
+        if self._log is not None:
+            self.tell(*words, f"after {current_time() - self._start:.2f} s")
+
+
+def _one_line(text: str) -> str:
+    """Return `text` with a space for every run of white space and of characters that are not printable."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
 def _named(url: str) -> str:

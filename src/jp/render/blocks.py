@@ -10,9 +10,10 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, blockquote, list_block
 from markdown_it.token import Token
 from rich.console import Console
+from rich.style import Style
 from rich.text import Text
 
-from jp.render.sanitize import sanitize
+from jp.render.sanitize import addresses, sanitize
 from jp.render.theme import Look
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class InlineParser:
 
     def __init__(self, look: Look) -> None:
         self._has_color = look.color
+        self._has_links = look.links
         self._parser = MarkdownIt("commonmark").enable("strikethrough")
         self._parser.normalizeLink = _keep_link
         self._parser.normalizeLinkText = _keep_link_text
@@ -72,6 +74,8 @@ class InlineParser:
         text = Text()
         for segment in split(source, self):
             self._append(text, self._tokens(segment), style)
+        for start, end in addresses(text.plain) if self._has_links else ():
+            text.stylize(Style(link=text.plain[start:end]), start, end)
         return text
 
     def is_closed(self, source: str) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from io import StringIO
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 
 from msgspec.structs import replace
 from rich import box
@@ -34,7 +34,7 @@ from jp.render.blocks import (
     wrap,
 )
 from jp.render.highlight import Highlighter
-from jp.render.sanitize import Sanitizer, one_line
+from jp.render.sanitize import Sanitizer, hyperlink, one_line
 from jp.render.tables import cell_width
 from jp.render.theme import Look, Measure, styled
 
@@ -424,9 +424,15 @@ class _Layout:
             self._write(self._paint(line.render(self._console, end="")))
 
     def _paint(self, segments: Iterable[Segment]) -> str:
-        return "".join(
-            part.style.render(part.text, color_system=self._colors) if part.style else part.text for part in segments
-        )
+        """Return segments in their styles. A link is one sequence, without the id that rich draws by lot."""
+        painted: list[str] = []
+        for target, parts in groupby(segments, lambda part: part.style.link if part.style else None):
+            text = "".join(
+                part.style.update_link(None).render(part.text, color_system=self._colors) if part.style else part.text
+                for part in parts
+            )
+            painted.append(text if target is None else hyperlink(text, target))
+        return "".join(painted)
 
     def _write(self, text: str) -> None:
         prefix = ""

@@ -1,7 +1,8 @@
-"""Text from others made safe for a terminal and a log line: control characters, quoting, secrets."""
+"""Text from others made safe for a terminal and a log line: control characters, quoting, secrets, links."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
@@ -308,3 +309,83 @@ def mask(text: str, environment: Mapping[str, str]) -> str:
         if name.upper().endswith(_ENDINGS) and len(value) >= _SHORTEST:
             text = text.replace(value, _MASK)
     return text
+
+
+_LONGEST_TARGET = 2000
+_TARGET = re.compile(rf"(?:https?|file)://[!-~]{{1,{_LONGEST_TARGET}}}")
+_WEB_ADDRESS = re.compile(r"(?<!\w)https?://[^\s<>\"'`\x1b]++(?!\x1b)")
+_OPENABLE = re.compile(r"https?://(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?(?:[/?#][!-~]*)?")
+_QUOTED_PATH = re.compile(r"'(/[^'\\\x00-\x1f\x7f-\x9f]+)'")
+_PUNCTUATION = ".,;:!?*_"
+_BRACKET_PAIRS = {")": "(", "]": "[", "}": "{"}
+_LINK = re.compile(r"\x1b\]8;;[!-~]*\x1b\\")
+
+
+def hyperlink(text: str, target: str) -> str:
+    """Return `text`, which is safe to show, as a link to `target`; without one where the target may not be opened.
+
+    For the text of others it has to be the address that is shown, so that a link cannot lie.
+    """
+    return f"\x1b]8;;{target}\x1b\\{text}\x1b]8;;\x1b\\" if _TARGET.fullmatch(target) else text
+
+
+def link_path(text: str, path: str) -> str:
+    """Return `text` as a link to the file at the absolute `path` of this machine."""
+    from jp.conversation.resource import file_uri
+
+    return hyperlink(text, f"file://{os.uname().nodename}{file_uri(path).removeprefix('file://')}")
+
+
+def addresses(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the addresses of web pages begin and end in `text`.
+
+    An address with a user name or with characters other than printable ASCII is omitted: it may look like another one.
+    """
+    if "://" not in text:
+        return
+    for found in _WEB_ADDRESS.finditer(text):
+        if len(found[0]) <= _LONGEST_TARGET:
+            end = found.start() + len(_without_punctuation(found[0]))
+            if found[0].isascii() and _OPENABLE.fullmatch(text, found.start(), end):
+                yield found.start(), end
+
+
+def _without_punctuation(address: str) -> str:
+    """Return an address without what belongs to the sentence around it."""
+    while address:
+        last = address[-1]
+        opening = _BRACKET_PAIRS.get(last)
+        if last not in _PUNCTUATION and (opening is None or address.count(opening) >= address.count(last)):
+            break
+        address = address[:-1]
+    return address
+
+
+def link_addresses(text: str) -> str:
+    """Return `text`, which is safe to show, with every address of a web page as a link to what is shown."""
+    pieces: list[str] = []
+    position = 0
+    for start, end in addresses(text):
+        pieces += [text[position:start], hyperlink(text[start:end], text[start:end])]
+        position = end
+    return "".join([*pieces, text[position:]])
+
+
+def link_message(text: str) -> str:
+    """Return a message of jp's own, which is safe to show, with links to web pages and quoted absolute paths."""
+    return _QUOTED_PATH.sub(lambda found: f"'{link_path(found[1], found[1])}'", link_addresses(text))
+
+
+def link_words(text: str, paths: Mapping[str, str]) -> str:
+    """Return `text`, which is safe to show, with every word of `paths` as a link to its absolute path."""
+    words = {sanitize(word): path for word, path in paths.items() if word}
+    if not words:
+        return text
+    longest_first = sorted(words, key=len, reverse=True)
+    found = re.compile(rf"(?<![\w/])(?:{'|'.join(map(re.escape, longest_first))})(?![\w/])")
+    return found.sub(lambda match: link_path(match[0], words[match[0]]), text)
+
+
+def without_links(text: str) -> str:
+    """Return `text` without the control sequences of links."""
+    return _LINK.sub("", text)

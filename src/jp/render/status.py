@@ -15,7 +15,7 @@ from jp.turn.ports import Clock, ToolNews
 
 if TYPE_CHECKING:
     from jp.render.sanitize import Sanitizer
-    from jp.render.status_line import Flow, Waiting
+    from jp.render.status_line import Flow, ProgressLine, Waiting
     from jp.render.tool_calls import ToolLine, ToolLines, TurnOf
 
 
@@ -28,7 +28,7 @@ class StatusOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Options for what is shown of a turn besides its answer.
 
     `is_live` says that stderr is a terminal whose lines can be erased: there tools have one line each, and it is said
-    for how long nothing came.
+    for how long nothing came, or what is done of the work in `progress`.
     """
 
     reasoning: bool = True
@@ -36,6 +36,7 @@ class StatusOptions(msgspec.Struct, frozen=True, kw_only=True):
     notices: bool = True
     tool_style: StyleOf = usual_style
     is_live: bool = False
+    progress: ProgressLine | None = None
 
 
 class StatusRenderer:
@@ -125,9 +126,10 @@ class StatusRenderer:
 
     def notice(self, text: str) -> None:
         """Show a notice."""
-        from jp.render.sanitize import sanitize
+        from jp.render.sanitize import link_message, sanitize
 
-        self.say(f"note: {sanitize(text).rstrip()}")
+        safe = sanitize(text).rstrip()
+        self.say(f"note: {link_message(safe) if self._look.links else safe}")
 
     def say(self, line: str) -> None:
         """Write a line that is fit to be shown, unless notices are not."""
@@ -159,11 +161,19 @@ class StatusRenderer:
         """End the reasoning and erase the waiting line."""
         self.end_reasoning()
         self.restart("")
+        progress = self._shown.progress
+        if progress is not None and progress.turn is self._waiting:
+            progress.turn = None
 
     def _new_waiting(self) -> Waiting:
         from jp.render.status_line import Waiting
 
-        return Waiting(self._channel, look=self._look, clock=self._clock, measure=self._measure)
+        progress = self._shown.progress
+        work = str if progress is None else progress.work
+        line = Waiting(self._channel, look=self._look, clock=self._clock, measure=self._measure, work=work)
+        if progress is not None:
+            progress.turn = line
+        return line
 
     def _think(self, text: str) -> None:
         if self._flow is not None:

@@ -1,14 +1,19 @@
-"""The transient line that says what is awaited, and word-wrapping of streamed reasoning."""
+"""The transient line that says what is awaited or done, and word-wrapping of streamed reasoning."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from threading import Event, RLock, Thread
+from typing import TextIO
 
 from jp.render.channel import ERASE, Channel
 from jp.render.tables import cell_width, clusters, elapsed_text, truncate
-from jp.render.theme import Look, Measure, styled
-from jp.render.tty import is_asking
-from jp.turn.ports import Clock
+from jp.render.theme import Look, Measure, Preferences, columns_of, display_width, look_at, styled
+from jp.render.tty import is_asking, set_transient_line
+from jp.turn.ports import Clock, SystemClock
 
 _PIECE = re.compile(r"\n|[ \t]+|[^ \t\n]+")
 _TAB = "    "
@@ -102,13 +107,25 @@ _SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Waiting:
-    """Shows on `channel`, which is a terminal, what is coming and for how long nothing came."""
+    """Shows on `channel`, which is a terminal, what is coming and for how long nothing came.
 
-    def __init__(self, channel: Channel, *, look: Look, clock: Clock, measure: Measure | None = None) -> None:
+    What `work` gives is shown instead of the label, unless it is empty.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        *,
+        look: Look,
+        clock: Clock,
+        measure: Measure | None = None,
+        work: Callable[[], str] = str,
+    ) -> None:
         self._channel = channel
         self._measure = measure or (lambda: look.width)
         self._look = look
         self._clock = clock
+        self._work = work
         self._label = ""
         self._shown = ""
         self._coming = ""
@@ -116,12 +133,16 @@ class Waiting:
 
     def restart(self, label: str | None = None) -> None:
         """Erase the line, because something is about to be written. `label` says what is awaited from now on."""
-        if self._shown:
-            self._channel.write_unseen(self._erasing())
-            self._shown = ""
+        self.erase()
         if label is not None:
             self._label = label
         self._since = self._clock.monotonic()
+
+    def erase(self) -> None:
+        """Erase the line, which the next tick shows again."""
+        if self._shown:
+            self._channel.write_unseen(self._erasing())
+            self._forget()
 
     def relabel(self, label: str) -> None:
         """Change what is awaited, but not since when."""
@@ -131,7 +152,8 @@ class Waiting:
         """Show the line, or the time on it, if it is due. A `coming` line describes the pending work."""
         now = self._clock.monotonic()
         if is_asking():
-            self._shown, self._since = "", now
+            self._forget()
+            self._since = now
             return
         if not self._channel.is_at_line_start:
             return
@@ -141,6 +163,12 @@ class Waiting:
         if text and text != self._shown:
             self._channel.write_unseen(f"{self._erasing()}{text}")
             self._shown = text
+            set_transient_line(self.erase)
+
+    def _forget(self) -> None:
+        if self._shown:
+            self._shown = ""
+            set_transient_line(None)
 
     def _erasing(self) -> str:
         """Return what erases the line, which takes several rows where the terminal has become narrower."""
@@ -149,7 +177,7 @@ class Waiting:
 
     def _text(self, coming: str, elapsed: float) -> str:
         """Return the line, empty where none is due."""
-        label = coming or self._label
+        label = coming or self._work() or self._label
         if not label or (elapsed < DELAY and not coming):
             return ""
         shown = truncate(label, self._measure() - _MARGIN)
@@ -158,3 +186,102 @@ class Waiting:
         if coming:
             return shown + (styled(f"{_GAP}{time}", dim) if time else "")
         return styled(f"{shown} {time}", dim)
+
+
+class _Label:
+    """A text about work that goes on."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class ProgressLine:
+    """The line that says what is done, which goes when that ends; of several it says what began last.
+
+    `turn` is the waiting line of the turn that runs, which shows it then. At other times this is a line of its own,
+    made by `new_line`, which a thread draws.
+    """
+
+    def __init__(self, new_line: Callable[[Callable[[], str]], Waiting]) -> None:
+        self.turn: Waiting | None = None
+        self._new_line = new_line
+        self._labels: list[_Label] = []
+        self._lock = RLock()
+        self._own: Waiting | None = None
+        self._is_over = Event()
+
+    @contextmanager
+    def shown(self, text: str) -> Generator[Callable[[str], None]]:
+        """Say what is done as long as the block runs; the result changes the text."""
+        label = _Label(text)
+
+        def tell(text: str) -> None:
+            label.text = text
+
+        with self._lock:
+            self._labels.append(label)
+            if self._own is None and self.turn is None:
+                self._begin()
+        try:
+            yield tell
+        finally:
+            with self._lock:
+                self._labels.remove(label)
+                if not self._labels:
+                    self._end()
+
+    @contextmanager
+    def hidden(self) -> Generator[None]:
+        """Erase the line until the block is left, which writes to the terminal."""
+        with self._lock:
+            for line in (self.turn, self._own):
+                if line is not None:
+                    line.erase()
+            yield
+
+    def work(self) -> str:
+        """Return what is done, in one line without secrets; empty for nothing."""
+        with self._lock:
+            if not self._labels:
+                return ""
+            text = self._labels[-1].text
+        from jp.render.sanitize import mask, one_line
+
+        return one_line(mask(text, os.environ))
+
+    def _begin(self) -> None:
+        self._own = self._new_line(self.work)
+        self._is_over = is_over = Event()
+
+        def draw() -> None:
+            while not is_over.wait(INTERVAL):
+                self._tick()
+
+        Thread(target=draw, daemon=True).start()
+
+    def _tick(self) -> None:
+        with self._lock:
+            if self._own is not None:
+                self._own.tick()
+
+    def _end(self) -> None:
+        self._is_over.set()
+        if self._own is not None:
+            self._own.erase()
+        self._own = None
+
+
+def open_progress_line(
+    err: TextIO, out: TextIO, preferences: Preferences, environment: Mapping[str, str]
+) -> ProgressLine:
+    """Return the line that says on the terminal `err` what is done; `out` knows the width where that does not."""
+
+    def measure() -> int:
+        return display_width(preferences.width, environment, columns=columns_of(err, out))
+
+    def new_line(work: Callable[[], str]) -> Waiting:
+        look = look_at(err, preferences, environment, siblings=[out])
+        channel = Channel(err, name="stderr", is_lossy=True)
+        return Waiting(channel, look=look, clock=SystemClock(), measure=measure, work=work)
+
+    return ProgressLine(new_line)

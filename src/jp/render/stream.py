@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from jp.render.json_lines import JsonRenderer
     from jp.render.markdown import MarkdownStream
     from jp.render.sanitize import PlainText
+    from jp.render.status_line import ProgressLine
     from jp.render.tool_calls import TurnOf
 
 
@@ -240,7 +241,8 @@ class Streams(msgspec.Struct, frozen=True, kw_only=True):
 class Display(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a turn that are shown, and how. `quiet` leaves nothing on stderr.
 
-    Without `answer`, the message is written by somebody else, who waits until it is whole.
+    Without `answer`, the message is written by somebody else, who waits until it is whole. `progress` is what is done
+    besides.
     """
 
     preferences: Preferences = Preferences()
@@ -250,6 +252,7 @@ class Display(msgspec.Struct, frozen=True, kw_only=True):
     tool_style: StyleOf = usual_style
     is_streaming: bool = True
     quiet: bool = False
+    progress: ProgressLine | None = None
 
 
 def open_renderer(
@@ -257,7 +260,7 @@ def open_renderer(
 ) -> AnswerRenderer | JsonRenderer:
     """Return the renderer for `form`. `turn_of` returns the turn of an entry, for tools that recall earlier content."""
     out = Channel(streams.out, name="stdout")
-    aside = _open_aside(display, streams, clock=clock, turn_of=turn_of)
+    aside = _open_aside(display, streams, clock=clock, turn_of=turn_of, is_json=form == "json")
     match form:
         case "json":
             from jp.render.json_lines import JsonRenderer
@@ -275,13 +278,16 @@ def open_renderer(
             assert_never(form)
 
 
-def _open_aside(display: Display, streams: Streams, *, clock: Clock, turn_of: TurnOf | None) -> StatusRenderer:
+def _open_aside(
+    display: Display, streams: Streams, *, clock: Clock, turn_of: TurnOf | None, is_json: bool
+) -> StatusRenderer:
     shown = StatusOptions(
         reasoning=display.reasoning and not display.quiet,
         tools=display.tools and not display.quiet,
         tool_style=display.tool_style,
         notices=not display.quiet,
-        is_live=is_live(streams.err, streams.environment) and not display.quiet,
+        is_live=is_live(streams.err, streams.environment) and not (display.quiet or is_json),
+        progress=display.progress,
     )
     look = look_at(streams.err, display.preferences, streams.environment, siblings=[streams.out])
     channel = Channel(streams.err, name="stderr", is_lossy=True)

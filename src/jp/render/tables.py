@@ -172,7 +172,7 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Colored(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines that the caller has colored, and in which every other character is printable."""
+    """Lines that the caller has colored or linked, and in which every other character is printable."""
 
     text: str
 
@@ -280,7 +280,7 @@ def draw(result: Result, look: Look) -> str:
 
     from rich.console import Console
 
-    from jp.render.sanitize import sanitize
+    from jp.render.sanitize import link_addresses, sanitize
 
     console = Console(
         file=StringIO(),
@@ -301,7 +301,8 @@ def draw(result: Result, look: Look) -> str:
     for part in parts_of(result):
         match part:
             case str():
-                lines.append(sanitize(part))
+                safe = sanitize(part)
+                lines.append(link_addresses(safe) if look.links else safe)
             case Colored():
                 lines.append(part.text)
             case Table():

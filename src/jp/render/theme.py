@@ -26,7 +26,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
     `width` is the terminal's, in cells; `wrap` bounds the width of running text, 0 does not. `code_theme` is a Pygments
     style, or begins with `ansi`: then code has the terminal's own colors. `truecolor`: the terminal has more than 256
-    colors.
+    colors. `links`: it can show links.
     """
 
     width: int = FALLBACK_WIDTH
@@ -35,6 +35,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     unicode: bool = True
     code_theme: str = "ansi"
     truecolor: bool = False
+    links: bool = False
 
     @property
     def text_width(self) -> int:
@@ -63,13 +64,15 @@ def look_at(
     siblings: Sequence[TextIO | None] = (),
 ) -> Look:
     """Return the appearance of text on `stream`. If it has no width, that of a sibling that is a terminal is used."""
+    color = use_color(preferences.color, environment, is_terminal=is_terminal(stream))
     return Look(
         width=display_width(preferences.width, environment, columns=columns_of(stream, *siblings)),
         wrap=preferences.wrap,
-        color=use_color(preferences.color, environment, is_terminal=is_terminal(stream)),
+        color=color,
         unicode=shows_unicode(stream),
         code_theme=preferences.code_theme,
         truecolor=use_truecolor(environment),
+        links=color and reads_osc(stream, environment),
     )
 
 
@@ -115,6 +118,14 @@ def is_terminal(stream: TextIO | None) -> bool:
 def is_live(stream: TextIO | None, environment: Mapping[str, str]) -> bool:
     """Return whether `stream` is a terminal on which a line can be erased."""
     return is_terminal(stream) and environment.get("TERM", "dumb") != "dumb"
+
+
+def reads_osc(stream: TextIO | None, environment: Mapping[str, str]) -> bool:
+    """Return whether `stream` is a terminal that ignores the operating system commands (OSC) that it does not know.
+
+    The console of Linux prints them.
+    """
+    return is_live(stream, environment) and environment.get("TERM") != "linux"
 
 
 def columns_of(*streams: TextIO | None) -> int | None:

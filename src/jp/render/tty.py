@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO, assert_never
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -23,10 +23,14 @@ _USUAL_SIZE = (80, 24)
 
 
 class _Dialogue:
-    """State of the dialogue: a terminal must not show anything else during a question."""
+    """State of the dialogue: a terminal must not show anything else during a question.
+
+    `erase` erases the transient line, None while there is none.
+    """
 
     def __init__(self) -> None:
         self.is_open = False
+        self.erase: Callable[[], None] | None = None
 
 
 _dialogue = _Dialogue()
@@ -35,6 +39,11 @@ _dialogue = _Dialogue()
 def is_asking() -> bool:
     """Return whether a question waits for its answer."""
     return _dialogue.is_open
+
+
+def set_transient_line(erase: Callable[[], None] | None) -> None:
+    """Say how to erase the line that is shown on the terminal for a while; None where it is gone."""
+    _dialogue.erase = erase
 
 
 def can_ask() -> bool:
@@ -219,11 +228,47 @@ def forget_signals(readable: int) -> None:
 
 
 def leave_echo() -> None:
-    """Begin a new line on the terminal, whose cursor stands behind the `^C` that Ctrl-C left there."""
-    from contextlib import suppress
+    """Begin a new line on the terminal, whose cursor stands behind the `^C` that Ctrl-C left there.
 
+    Where it left that in a transient line, both are erased.
+    """
+    if _dialogue.erase is not None:
+        _dialogue.erase()
+        return
     for descriptor in (2, 1):
         if os.isatty(descriptor):
             with suppress(OSError):
                 os.write(descriptor, b"\n")
             return
+
+
+Notification = Literal["bell", "osc9", "osc777"]
+_LONGEST_NOTIFICATION = 200
+
+
+def notification(kind: Notification, text: str) -> str:
+    """Return the bell, or the sequence for a desktop notification with `text`, cleaned and shortened."""
+    from jp.render.sanitize import one_line
+
+    safe = "".join(char if char.isprintable() else " " for char in one_line(text).replace(";", ","))
+    safe = safe[:_LONGEST_NOTIFICATION]
+    match kind:
+        case "bell":
+            return "\a"
+        case "osc9":  # where a digit begins the text, some terminals take it for a command
+            return f"\x1b]9;jp: {safe}\x1b\\"
+        case "osc777":
+            return f"\x1b]777;notify;jp;{safe}\x1b\\"
+        case _:
+            assert_never(kind)
+
+
+def notify(kind: Notification, text: str, terminal: TextIO, environment: Mapping[str, str]) -> None:
+    """Send a notification to `terminal`, if it is live and the controlling terminal of this process."""
+    from jp.render.theme import is_live, reads_osc
+
+    if not (is_live if kind == "bell" else reads_osc)(terminal, environment):
+        return
+    with suppress(OSError, ValueError):
+        os.tcgetpgrp(terminal.fileno())  # which fails for every other terminal
+        os.write(terminal.fileno(), notification(kind, text).encode())

@@ -86,7 +86,7 @@ def _named(workspace: Workspace, progress: Callable[[str], object]) -> set[str]:
     """Return the checksums that conversations name: in entries, and anywhere in their files."""
     named: set[str] = set()
     for info in workspace.conversations():
-        progress(f"reading {info.id} …")
+        progress(f"reading {info.id}")
         named |= named_in(workspace.read(info).entries)
     for storage, _ in storages_of(workspace.root, workspace.user_data):
         named |= _mentioned(storage)

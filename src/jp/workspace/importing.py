@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -252,10 +252,17 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     is_new: bool
 
 
-def import_conversations(workspace: Workspace, sources: Sequence[ImportSource], *, local: bool) -> list[Imported]:
+def import_conversations(
+    workspace: Workspace,
+    sources: Sequence[ImportSource],
+    *,
+    local: bool,
+    progress: Callable[[str], object] = lambda _: None,
+) -> list[Imported]:
     """Copy conversations into `workspace`, with the content that they name.
 
     Each keeps its id if that is free, else it gets the next free one. A source without anything new is not copied.
+    `progress` is told what is done.
 
     Raises:
         StorageError: content is missing, or something could not be written; no conversation of them is left.
@@ -263,11 +270,15 @@ def import_conversations(workspace: Workspace, sources: Sequence[ImportSource], 
     target = storage_at(workspace.root, workspace.user_data, local=local, create=local)
     other = storage_at(workspace.root, workspace.user_data, local=not local)
     importer = _Importer(workspace, target, [] if other == target else [other], local=local)
+    done: list[Imported] = []
     try:
-        return [importer.take(source) for source in sources]
+        for source in sources:
+            progress(f"writing conversation {len(done) + 1:,} of {len(sources):,}")
+            done.append(importer.take(source))
     except BaseException:
         importer.take_back()
         raise
+    return done
 
 
 class _Importer:

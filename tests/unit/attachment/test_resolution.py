@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 import anyio
 import anyio.lowlevel
 import pytest
 
 from jp.attachment.base import AttachmentError, AttachmentHandler, Declaration, Resolution, ResolveContext, scheme_of
+from jp.attachment.files import FileHandler
 from jp.attachment.registry import (
     AttachmentRegistry,
     ResolvedAttachments,
@@ -215,3 +218,33 @@ def test_a_scheme_that_is_not_known_is_a_failure_like_others(context: ResolveCon
 
 def test_nothing_to_resolve_is_nothing(context: ResolveContext) -> None:
     assert resolved(AttachmentRegistry(), context) == ResolvedAttachments()
+
+
+class TellingHandler(FileHandler):
+    """Says how far it is."""
+
+    async def resolve(
+        self, declaration: Declaration, context: ResolveContext, *, excludes: Sequence[Declaration] = ()
+    ) -> Resolution:
+        context.tell(f"half of {declaration.uri}")
+        return Resolution(resources=())
+
+
+def test_what_is_read_is_shown_for_as_long_as_it_is_read(context: ResolveContext) -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def progress(text: str) -> Generator[Callable[[str], None]]:
+        told.append(text)
+        yield told.append
+        told.append("end")
+
+    handlers = {scheme: TellingHandler() for scheme in ("a", "cmd", "gh", "http")}
+    sources = ("a:x", "cmd:git log", "gh:pull/1", "http://ann:sesame@h.example/p")
+    for text in sources:
+        plan = plan_resolution((), typed(text), delivered=())
+        anyio.run(partial(resolve_all, plan, StubRegistry(**handlers), context, progress=progress))
+
+    assert told[::3] == ["reading a:x", "running git log", "fetching gh:pull/1", "fetching http://h.example/p"]
+    assert told[1::3] == [f"half of {text}" for text in sources]
+    assert told[2::3] == ["end"] * 4

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 from pathlib import Path
 
@@ -54,7 +55,9 @@ def test_a_server_lists_its_tools_and_runs_them(tmp_path: Path) -> None:
         assert text_of(await connection.call(calling("structured"))) == '{"degrees":21}'
         assert text_of(await connection.call(calling("half"))) == "a cut ? face"
         assert text_of(await connection.call(calling("noise"))) == "done"
-        assert heard.logged == ["s: installing…"]
+        assert heard.logged[0] == "s: the server starts"
+        assert heard.logged[-1] == "s: installing…"
+        assert re.fullmatch(r"s: the server is ready after \d+\.\d\d s", heard.logged[1])
         assert heard.failures == []
 
     with_server(work, tmp_path)
@@ -94,7 +97,7 @@ def test_all_kinds_of_content_arrive_and_what_is_linked_is_read(tmp_path: Path) 
             ResourceLink(uri="mcp+s+memo://picture", name="a picture", mime_type="image/png"),
             ResourceLink(uri="mcp+s+memo://gone", name="gone"),
         )
-        assert heard.logged == ["s: memo://gone: the MCP server 's' says: no resource memo://gone"]
+        assert heard.logged[2:] == ["s: memo://gone: the MCP server 's' says: no resource memo://gone"]
 
     with_server(work, tmp_path)
 

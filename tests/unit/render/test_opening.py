@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import os
 
+import anyio
 import pytest
 
 from doubles import FakeClock
@@ -82,3 +83,27 @@ def test_a_stderr_that_nobody_reads_costs_nothing() -> None:
         play(open_renderer("text", Display(), Streams(out=out, err=err, environment={}), clock=FakeClock()))
 
     assert out.getvalue() == "**a**\n"
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class ShortClock(FakeClock):
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(seconds)
+        assert len(self.waits) < 5, "it goes on"
+
+
+@pytest.mark.parametrize(("form", "quiet"), [("json", False), ("pretty", True), ("text", True)])
+def test_nothing_says_that_the_model_is_awaited_as_json_or_where_it_is_to_be_quiet(
+    form: Format, *, quiet: bool
+) -> None:
+    err = Screen()
+    streams = Streams(out=io.StringIO(), err=err, environment={"TERM": "xterm"})
+    renderer = open_renderer(form, Display(quiet=quiet), streams, clock=ShortClock())
+
+    anyio.run(renderer.animate)  # which ends, for there is nothing to show
+
+    assert err.getvalue() == ""

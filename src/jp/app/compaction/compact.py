@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import time
@@ -28,7 +28,7 @@ from jp.app.settings import is_of_model, require_trust, tell_ignored
 from jp.app.values import parse_turns
 from jp.compaction.fact_lines import nonce_of
 from jp.compaction.large_items import LargeItem
-from jp.compaction.overlays import compactions_in_force, turns_covered
+from jp.compaction.overlays import Range, compactions_in_force, turns_covered
 from jp.compaction.planning import Effect, Plan
 from jp.config.model import AppConfig
 from jp.config.schema import KeyPath
@@ -196,7 +196,7 @@ async def make(
     order: CompactionOrder,
     *,
     workspace: AnyWorkspace,
-    notice: Callable[[str], None],
+    options: Options,
     pay: Pay | None = None,
 ) -> CompactionResult:
     """Return the overlays of `plan` that make the view smaller, its summary written by a model.
@@ -212,14 +212,15 @@ async def make(
     from jp.app.compaction.summarizer import summarizer_for
 
     summarizer = summarizer_for(
-        previewer.config, order.summary, workspace, model=previewer.model, notice=notice, pay=pay
+        previewer.config, order.summary, workspace, model=previewer.model, notice=options.notice, pay=pay
     )
     limit = previewer.summary_limit(order, plan.summary)
-    written = await summarizer.write(previewer.entries, plan.summary, order.summary, previewer.loader, limit=limit)
+    with options.progress(summarizing(plan.summary, summarizer.model)):
+        written = await summarizer.write(previewer.entries, plan.summary, order.summary, previewer.loader, limit=limit)
     summary = replace(previewer.planner.bare(plan.summary), summary=written.policy)
     planner = previewer.planner
     if planner.size((*overlays, summary)) >= planner.size(overlays):
-        notice("the summary is not shorter than the turns that it replaces, so it is not used")
+        options.notice("the summary is not shorter than the turns that it replaces, so it is not used")
         rest = previewer.plan(replace(order, wish=replace(order.wish, summary=False))).overlays
         return CompactionResult(
             overlays=rest,
@@ -237,6 +238,11 @@ async def make(
         model=written.model,
         budget=previewer.budget_of(order),
     )
+
+
+def summarizing(found: Range, model: ModelId) -> str:
+    """Return what a person is told while a model writes a summary."""
+    return f"{model} summarizes {turns_text(found.first, found.last)}"
 
 
 def append(log: Log, overlays: Sequence[Compaction]) -> None:
@@ -494,7 +500,7 @@ async def make_compaction(options: Options, held: OpenConversation, request: Com
             return not is_other and is_of_model(path, [model], config.providers.llm.aliases)
 
         tell_ignored(options, resolved, held.info, is_used=is_used)
-    return await make(previewer, plan, order, workspace=held.workspace, notice=options.notice)
+    return await make(previewer, plan, order, workspace=held.workspace, options=options)
 
 
 def undo_compactions(held: OpenConversation, which: str) -> list[Compaction]:

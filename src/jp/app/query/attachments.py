@@ -128,7 +128,7 @@ class AttachmentSchemes:
         earlier: int | None = None,
     ) -> None:
         self._workspace = workspace
-        self._options = options
+        self.options = options
         self._conversation = conversation
         self._earlier = earlier
         self._untrusted: tuple[Ignored, ...] = ()
@@ -149,7 +149,7 @@ class AttachmentSchemes:
         """The MCP servers, whose resources can be attached."""
         from jp.app.servers import Servers
 
-        return Servers(self._options, root=base_directory(self._workspace), cache=self._workspace.user_data / "cache")
+        return Servers(self.options, root=base_directory(self._workspace), cache=self._workspace.user_data / "cache")
 
     def _mcp_handler(self) -> AttachmentHandler:
         from jp.attachment.mcp import McpHandler
@@ -225,7 +225,7 @@ class AttachmentSchemes:
     def _accepted(self) -> frozenset[str]:
         if self._conversation is None:
             return frozenset()
-        return trust_store(self._options, self._workspace, self._conversation).accepted()
+        return trust_store(self.options, self._workspace, self._conversation).accepted()
 
 
 def outside_of_root(typed: Sequence[Declaration]) -> tuple[str, ...]:
@@ -271,7 +271,7 @@ async def compose_request(
     plan = plan_resolution(schemes.configured(pending), typed, delivered=delivered)
     context = replace(schemes.context, max_bytes=config.max_attachment_bytes)
     try:
-        resolved = await resolve_all(plan, schemes.registry, context)
+        resolved = await resolve_all(plan, schemes.registry, context, progress=schemes.options.progress)
     except JpError as error:
         error.hint = phrase(error.hint, _way_out(plan, error.message, is_new=not turns))
         raise
@@ -324,7 +324,8 @@ async def resolve_now(
     from jp.attachment.registry import plan_resolution, resolve_all
 
     context = replace(schemes.context, max_bytes=max_bytes)
-    return await resolve_all(plan_resolution((), declared, delivered=()), schemes.registry, context)
+    plan = plan_resolution((), declared, delivered=())
+    return await resolve_all(plan, schemes.registry, context, progress=schemes.options.progress)
 
 
 _BYTES_A_TOKEN = 4

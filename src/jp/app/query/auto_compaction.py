@@ -11,6 +11,7 @@ from time import time
 import msgspec
 from msgspec.structs import replace
 
+from jp.app.compaction.compact import summarizing
 from jp.app.compaction.order import CompactionOrder, order_of
 from jp.app.compaction.summarizer import error_kind_of, limit_of, local_summary, summarizer_for, texts_of
 from jp.app.estimates import known_error
@@ -232,7 +233,8 @@ class OverlayMaker:
                 notice=self._log,
                 pay=payment(wiring.cap, wiring.config),
             )
-            written = await summarizer.write(entries, found, order, self._recorder, limit=limit)
+            with wiring.context.options.progress(summarizing(found, summarizer.model)):
+                written = await summarizer.write(entries, found, order, self._recorder, limit=limit)
         except JpError as error:
             wiring.notice(phrase("no summary: ", error.message))
             return None, after_failure(state, error_kind_of(error), at)

@@ -124,7 +124,8 @@ def _estimate(wiring: Wiring, sections: Sections) -> Estimate:
 
 async def _count(wiring: Wiring, wire: WireRequest) -> Exact:
 
-    tokens = await count_tokens(wiring, wire)
+    with wiring.context.options.progress(f"{wiring.model} counts the tokens"):
+        tokens = await count_tokens(wiring, wire)
     return Exact(tokens=tokens, by=wiring.model.provider, usd=_usd(wiring, tokens))
 
 

@@ -125,7 +125,7 @@ async def prepare(
         if not arguments.dry_run:
             from jp.provider.transport import sharing_connections
 
-            stack.enter_context(sharing_connections(options.log))
+            stack.enter_context(sharing_connections(options.log if options.is_verbose else None))
         yield await _prepared(options, arguments, NoScreen() if screen is None else screen, stack)
 
 
@@ -279,7 +279,7 @@ async def compact_first(wiring: Wiring, begun: ConversationContext) -> None:
         previewer.plan(order),
         order,
         workspace=wiring.context.workspace,
-        notice=wiring.notice,
+        options=wiring.context.options,
         pay=payment(wiring.cap, config),
     )
     append(begun.log, made.overlays)

@@ -58,7 +58,7 @@ def set_value(
     elif where != "user":
         _note_ignored(options, workspace)
     _warn_about_unknown_names(options, workspace, values)
-    print_result(options, text=str(file), value={"path": str(file), "set": list(values)})
+    print_result(options, text=str(file), value={"path": str(file), "set": list(values)}, paths={str(file): file})
 
 
 def import_files(

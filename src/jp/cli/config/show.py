@@ -171,7 +171,9 @@ def path(options: GlobalOptions) -> None:
     found = list(candidates(config_places(open_workspace(options))))
     lines = [f"{item.kind:<15}{item.path}{'' if item.path.exists() else '  (not there)'}" for item in found]
     value = [{"kind": item.kind, "path": str(item.path), "exists": item.path.exists()} for item in found]
-    print_result(options, text="\n".join(lines), value={"files": value})
+    print_result(
+        options, text="\n".join(lines), value={"files": value}, paths={str(item.path): item.path for item in found}
+    )
 
 
 def fmt(

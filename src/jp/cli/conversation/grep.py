@@ -63,7 +63,7 @@ def grep(
     from jp.app.grep import GrepRequest
     from jp.app.grep import grep as search
     from jp.app.targets import parse_labels
-    from jp.cli.output import ProgressLine, print_result
+    from jp.cli.output import print_result
 
     if regex and words:
         raise UsageError("--regex and --words exclude each other", hint="remove one of them")
@@ -79,8 +79,7 @@ def grep(
         everywhere=everywhere,
         ignore_case=ignore_case,
     )
-    with ProgressLine(options) as progress:
-        found = search(options, request, progress.tell)
+    found = search(options, request)
     value = {"matches": [{"target": match.name, **to_builtins(match)} for match in found]}
     print_result(options, text=_text(found, around), value=value, nothing=f"nothing matches {text!r}")
     return None if found else ExitCode.FAILURE
@@ -168,7 +167,9 @@ def export(
         return
     path = _created(output, data)
     value = {"path": str(path), "form": form, "bytes": len(data)}
-    print_result(options, text=f"wrote {str(path)!r} ({len(data):,} bytes)", value=value)
+    print_result(
+        options, text=f"wrote {str(path)!r} ({len(data):,} bytes)", value=value, paths={str(path): path.absolute()}
+    )
 
 
 def _export_original(options: GlobalOptions, target: str, output: str | None) -> None:
@@ -191,7 +192,7 @@ def _export_original(options: GlobalOptions, target: str, output: str | None) ->
     if found.omitted:
         options.notice(f"not written, because the original JP has no place for it: {found.omitted}")
     value = {"path": str(path), "form": _ORIGINAL, "bytes": sum(map(len, found.files.values()))}
-    print_result(options, text=f"wrote {str(path)!r}", value=value)
+    print_result(options, text=f"wrote {str(path)!r}", value=value, paths={str(path): path.absolute()})
 
 
 def _created(name: str, data: bytes) -> Path:

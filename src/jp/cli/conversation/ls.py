@@ -128,7 +128,7 @@ def path(
     if log:
         is_originals = (place / ORIGINAL_EVENTS).exists() and not (place / EVENTS).exists()
         place = place / (ORIGINAL_EVENTS if is_originals else EVENTS)
-    print_result(options, text=str(place), value={"id": found.id, "path": str(place)})
+    print_result(options, text=str(place), value={"id": found.id, "path": str(place)}, paths={str(place): place})
 
 
 def use(options: GlobalOptions, *, target: Annotated[str | None, typer.Argument(help=TARGET_HELP)] = None) -> None:

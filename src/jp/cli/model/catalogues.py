@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,59 +17,6 @@ from jp.remedies import phrase
 
 if TYPE_CHECKING:
     from jp.provider.catalogue import CachedCatalogue, CatalogueStore
-    from jp.render.channel import Channel
-
-
-_DELAY_SECS = 1.0
-_INTERVAL_SECS = 0.25
-
-
-class Progress:
-    """Shows which providers have not answered. Nothing is shown if stderr is not a terminal, or with `--quiet`."""
-
-    def __init__(self, options: GlobalOptions, providers: Iterable[str]) -> None:
-        self._options = options
-        self._left = dict.fromkeys(providers)
-
-    def finish(self, provider: str) -> None:
-        """Remove a provider that has answered, or failed."""
-        self._left.pop(provider, None)
-
-    @asynccontextmanager
-    async def shown(self) -> AsyncGenerator[None, None]:
-        """Show the line as long as the block runs, if that is longer than a moment; it leaves no trace."""
-        from jp.render.theme import is_live
-
-        if self._options.quiet or not is_live(sys.stderr, os.environ):
-            yield
-            return
-
-        from anyio import create_task_group
-
-        from jp.render.channel import ERASE, Channel
-
-        channel = Channel(sys.stderr, name="stderr", is_lossy=True)
-        try:
-            async with create_task_group() as tasks:
-                tasks.start_soon(self._show, channel)
-                yield
-                tasks.cancel_scope.cancel()
-        finally:
-            channel.write_unseen(ERASE)
-
-    async def _show(self, channel: Channel) -> None:
-        from anyio import sleep
-
-        from jp.render.channel import ERASE
-        from jp.render.tables import truncate
-        from jp.render.theme import columns_of, display_width
-
-        await sleep(_DELAY_SECS)
-        while True:
-            width = display_width(self._options.width, os.environ, columns=columns_of(sys.stderr))
-            line = truncate(f"waiting for the models of {', '.join(self._left)}", width - 1)
-            channel.write_unseen(f"{ERASE}{line}")
-            await sleep(_INTERVAL_SECS)
 
 
 _AT_ONCE = 8
@@ -153,7 +98,10 @@ async def _ask(
 
     store = catalogue_store()
     places = CapacityLimiter(_AT_ONCE)
-    progress = Progress(options, accounts)
+    left = dict.fromkeys(accounts)
+
+    def waiting() -> str:
+        return f"waiting for the models of {', '.join(left)}"
 
     async def ask(provider: str, account: Account) -> None:
         async with places:
@@ -161,11 +109,13 @@ async def _ask(
                 asked.kept[provider] = await _fetched(options, config, provider, account, store)
             except JpError as error:
                 asked.failed[provider] = error
-        progress.finish(provider)
+        del left[provider]
+        tell(waiting())
 
-    async with progress.shown(), create_task_group() as tasks:
-        for provider, account in accounts.items():
-            tasks.start_soon(ask, provider, account)
+    with options.progress(waiting()) as tell:
+        async with create_task_group() as tasks:
+            for provider, account in accounts.items():
+                tasks.start_soon(ask, provider, account)
 
 
 async def _fetched(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from time import monotonic
 from typing import Any, assert_never
 
 import msgspec
@@ -61,7 +63,8 @@ async def run_query(options: GlobalOptions, arguments: QueryArguments, *, has_me
     problem: JpError | None = None
     with interruptions(timeout_secs=arguments.deadline) as interruption:
         async with prepare(options, arguments, TerminalScreen(options, interruption, has_menu=has_menu)) as prepared:
-            problem = await _run(options, prepared)
+            with _announced(options, prepared):
+                problem = await _run(options, prepared)
     if interruption.exit_code is None and not arguments.dry_run:
         from jp.app.conversations import tidy
 
@@ -71,6 +74,33 @@ async def run_query(options: GlobalOptions, arguments: QueryArguments, *, has_me
     if interruption.exit_code is None and problem is not None:
         raise problem
     return ExitCode.OK if interruption.exit_code is None else interruption.exit_code
+
+
+@contextmanager
+def _announced(options: GlobalOptions, prepared: PreparedQuery) -> Generator[None]:
+    """Send the configured notification when a long turn ends, except where a signal or a person stops it."""
+    style = prepared.wiring.config.style
+    if style.notification == "off" or options.quiet or options.format == "json" or prepared.context.arguments.dry_run:
+        yield
+        return
+    begun = monotonic()
+
+    def tell(ending: str) -> None:
+        elapsed = monotonic() - begun
+        if style.notification != "off" and elapsed >= style.notification_secs:
+            from jp.render.tables import elapsed_text
+            from jp.render.tty import notify
+
+            title = "" if prepared.held is None else prepared.held.info.metadata.title
+            text = f"{ending} after {elapsed_text(int(elapsed))}{f': {title}' if title else ''}"
+            notify(style.notification, text, sys.stderr, os.environ)
+
+    try:
+        yield
+    except JpError:
+        tell("failed")
+        raise
+    tell("answered")
 
 
 async def _run(options: GlobalOptions, prepared: PreparedQuery) -> JpError | None:

@@ -137,6 +137,7 @@ def open_display(
         tool_style=tool_style,
         is_streaming=display.stream,
         quiet=options.quiet,
+        progress=options.progress_line(),
     )
     return open_renderer(options.format, shown, standard_streams(), clock=clock, turn_of=turn_of)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from jp.cli.terminal.streams import write_stdout
+from jp.render.sanitize import without_links
 
 _QUIT_IF_SHORT = "FRX"
 """Options of less, as git sets them: leave if all fits, keep colors, do not clear the screen."""
@@ -19,8 +20,9 @@ def write_paged(text: str) -> None:
         BrokenPipeError: the reader of stdout has left.
         JpError: stdout takes no more for another reason.
     """
-    command = _pager() if _is_long(text) else []
-    if not command or not _was_shown(text, command):
+    plain = without_links(text)  # which an older pager shows as text
+    command = _pager() if _is_long(plain) else []
+    if not command or not _was_shown(plain, command):
         write_stdout(text)
 
 

@@ -72,11 +72,16 @@ def stdout_failed(error: OSError) -> JpError:
     return JpError(f"cannot write to stdout: {error.strerror or error}", hint=hint)
 
 
-def write_stderr(text: str) -> None:
-    """Write and flush `text`, with secrets masked and nothing that steers a terminal. What it cannot take is lost."""
-    from jp.render.sanitize import mask, sanitize
+def write_stderr(text: str, *, links: bool = False) -> None:
+    """Write and flush `text`, with secrets masked and nothing that steers a terminal. What it cannot take is lost.
+
+    With `links`, what it names can be opened from the terminal.
+    """
+    from jp.render.sanitize import link_message, mask, sanitize
 
     safe = sanitize(mask(text, os.environ))
+    if links:
+        safe = link_message(safe)
     try:
         sys.stderr.write(safe)
         sys.stderr.flush()

@@ -43,6 +43,9 @@ OPENINGS = re.compile(r"^(?:What|When|Why|How|Who|Whom|Whose|Where|Which|Whether
 FROZEN = frozenset({ABSENT["description"], PREFACE, *(title for title, _ in TITLES), *SENT_DESCRIPTIONS.values()})
 """Texts whose bytes are in logs and in the caches of providers: another word there needs a new version of a format."""
 
+NAMES = ("Git ",)
+"""Names with which a hint may begin."""
+
 NOT_YET: tuple[str, ...] = ()
 """Pages that are not rewritten yet."""
 
@@ -104,6 +107,32 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+def first_and_last(node: ast.expr | None) -> tuple[str, str]:
+    """Return the literal beginning and end of a text, empty where they are computed."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text, text
+        case ast.JoinedStr(values=[first, *_, last]):
+            return first_and_last(first)[0], first_and_last(last)[1]
+        case ast.Call(func=ast.Name(id="phrase"), args=[first, *_, last]):
+            return first_and_last(first)[0], first_and_last(last)[1]
+        case _:
+            return "", ""
+
+
+def hints(source: str) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, the beginning and the end of every hint."""
+    for node in ast.walk(ast.parse(source)):
+        found: list[ast.expr | None] = []
+        if isinstance(node, ast.Call):
+            found = [keyword.value for keyword in node.keywords if keyword.arg == "hint"]
+        elif isinstance(node, ast.Assign) and any("hint" in ast.unparse(target).lower() for target in node.targets):
+            found = [node.value]
+        for value in found:
+            for branch in (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,):
+                yield getattr(branch, "lineno", 0), *first_and_last(branch)
+
+
 def nodes(group: Group) -> Iterator[Command | Group]:
     for child in group.commands:
         yield child
@@ -145,6 +174,18 @@ def test_messages_and_instructions_to_models_have_no_banned_word() -> None:
     }
 
     assert found == {}
+
+
+def test_a_hint_begins_in_lower_case_and_ends_without_a_period() -> None:
+    count, faulty = 0, list[str]()
+    for path in sorted(SOURCES.rglob("*.py")):
+        for line, first, last in hints(path.read_text(encoding="utf-8")):
+            count += 1
+            if (re.match(r"[A-Z][a-z]|A ", first) and not first.startswith(NAMES)) or re.search(r"(?<!\.)\.$", last):
+                faulty.append(f"{path.relative_to(SOURCES)}:{line}: {first[:40]}")
+
+    assert count > 300
+    assert faulty == []
 
 
 def test_the_help_of_a_command_or_an_option_has_no_banned_word_or_opening() -> None:

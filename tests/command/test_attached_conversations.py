@@ -81,7 +81,7 @@ def test_a_conversation_attaches_its_own_earlier_turns_only(root: Path) -> None:
     assert "one" in text
     assert "two" in text
     assert "three" not in text
-    check_failure(refused, 10, f"the conversation '{conversation}' has no turns '3'", "Its turns are 0 to 2.")
+    check_failure(refused, 10, f"the conversation '{conversation}' has no turns '3'", "its turns are 0 to 2")
     assert len(requests_of(logs(root)[0])) == 3
 
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_attached_is_refused_before_anything_is_written(root: Pat
     check_failure(unknown, 10, "'jp:jp-c99': there is no conversation 'jp-c99' here", "`jp conversation ls`")
     check_failure(empty, 10, "selects nothing: of reasoning there is nothing in turns 0 to 1")
     check_failure(malformed, 10, "selects 'nonsense', which no turn has")
-    check_failure(ambiguous, 10, "'jp:1' is the beginning of 2 conversations: jp-c1", "Give the whole id.")
+    check_failure(ambiguous, 10, "'jp:1' is the beginning of 2 conversations: jp-c1", "give the whole id")
     assert len(logs(root)) == 2
 
 

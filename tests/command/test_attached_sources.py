@@ -127,7 +127,7 @@ def test_a_page_that_cannot_be_had_fails_before_anything_is_written(tmp_path: Pa
         result = run_jp("query", "-a", f"{server.url}/x", "one", cwd=tmp_path)
         error = json_error(run_jp("query", "--format", "json", "-a", f"{server.url}/x", "one", cwd=tmp_path))
 
-    check_failure(result, 10, f"'{server.url}/x' answered 404 Not Found", "Check the address")
+    check_failure(result, 10, f"'{server.url}/x' answered 404 Not Found", "check the address")
     assert (error["exit_code"], error["message"]) == (10, f"'{server.url}/x' answered 404 Not Found")
     assert logs(tmp_path) == []
 

@@ -156,8 +156,8 @@ def test_a_file_that_is_not_there_is_said_with_what_may_have_been_meant(tmp_path
         check_failure(result, 10, f"there is no file {path!r}")
         return result
 
-    assert "hint: Did you mean 'a.txt'?" in failure("A.TXT").stderr
-    assert "hint: Did you mean 'src/main.py'?" in failure("main.py").stderr
+    assert "hint: did you mean 'a.txt'?" in failure("A.TXT").stderr
+    assert "hint: did you mean 'src/main.py'?" in failure("main.py").stderr
     assert "hint: '.' has nothing called 'nosuch.txt'." in failure("nosuch.txt").stderr
 
 
@@ -187,7 +187,7 @@ def test_content_that_is_lost_is_said_with_how_to_bring_it_back(lost: tuple[Path
     unchanged = log.read_bytes()
     elsewhere = run_jp("query", "--new", "three", "-a", "large.txt", cwd=root)
 
-    remedy = f"hint: If it has not changed since, attach it again: `--attach file://{root}/large.txt`. Restore the file"
+    remedy = f"hint: if it has not changed since, attach it again: `--attach file://{root}/large.txt`; restore the file"
     check_failure(damaged, 1, "content of 'large.txt' cannot be read", "is damaged", remedy)
     check_failure(missing, 1, "content of 'large.txt' cannot be read", "is missing", remedy)
     assert unchanged == before
@@ -415,12 +415,12 @@ def test_what_is_declared_and_not_there_is_said(tmp_path: Path) -> None:
     before = only_log(tmp_path)
     malformed = run_jp("attachment", "add", "c.txt", "file:a#b", cwd=tmp_path)
 
-    fails = "now: the next query fails unless it is there by then."
+    fails = "now: the next query fails unless it is there by then;"
     globs = "'**/*.py' matches at any depth, '*.py' in one directory; hidden files only match '.*'."
-    conversations = "List the conversations with `jp conversation ls`."
+    conversations = "list the conversations with `jp conversation ls`"
     assert added.code == 0
     assert added.stderr.splitlines() == [
-        f"note: there is no file 'A.TXT' {fails} Did you mean 'a.txt'?",
+        f"note: there is no file 'A.TXT' {fails} did you mean 'a.txt'?",
         f"note: there is no file 'nosuch.txt' {fails} '.' has nothing called 'nosuch.txt'.",
         f"note: '*.rs' matches no file {fails} {globs}",
         "note: 'sub' attaches nothing: '!file:**/b.txt' excludes it",

@@ -216,12 +216,12 @@ def base(log: Path) -> None:
 DAMAGES = {
     garbage: "line 3: not JSON",
     conflict: "` keeps the turns of both",
-    newer: "Upgrade jp.",
+    newer: "upgrade jp",
     emptied: "holds no entry",
     cut_header: "holds no entry",
     directory: "Is a directory",
     gone: "has no 'events.jsonl'",
-    link: "It is a link",
+    link: "it is a link",
     base: "base_config.json' is not what it should be",
 }
 
@@ -458,5 +458,5 @@ def test_a_file_system_without_locks_is_refused_with_the_way_on(root: Path, tmp_
     assert result.code == 1
     assert "error: cannot lock '" in result.stderr
     assert "/locks/" in result.stderr
-    assert "hint: Its file system has no locks (NFS without lockd): let JP_USER_DATA_DIR name" in result.stderr
+    assert "hint: its file system has no locks (NFS without lockd): let JP_USER_DATA_DIR name" in result.stderr
     assert [entry.content for entry in only_log(root) if isinstance(entry, ChatRequest)] == ["one"]

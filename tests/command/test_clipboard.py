@@ -131,10 +131,10 @@ def test_a_declared_clipboard_is_read_by_the_next_query_only(root: Path, tools: 
 
 def test_an_empty_clipboard_is_an_error(root: Path, tools: Path) -> None:
     install(tools, "xclip", {}, lists="TARGETS")
-    check_failure(jp(root, "query", "-a", "clipboard:", "x", tools=tools), 10, "the clipboard is empty", "hint: Copy")
+    check_failure(jp(root, "query", "-a", "clipboard:", "x", tools=tools), 10, "the clipboard is empty", "hint: copy")
     install(tools, "xclip", {"UTF8_STRING": b"text"}, lists="TARGETS")
     result = jp(root, "query", "-a", "clipboard:image", "x", tools=tools)
-    check_failure(result, 10, "the clipboard has no image", "hint: Copy")
+    check_failure(result, 10, "the clipboard has no image", "hint: copy")
 
 
 def test_a_missing_tool_is_an_error_that_names_what_to_install(root: Path, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_missing_tool_is_an_error_that_names_what_to_install(root: Path, tmp_p
     result = jp(root, "query", "-a", "clipboard:", "x", tools=tools)
     check_failure(result, 10, "nothing here can read the clipboard", "xclip")
     result = jp(root, "query", "-a", "clipboard:", "x", tools=tools, display={"DISPLAY": "", "WAYLAND_DISPLAY": ""})
-    check_failure(result, 10, "nothing here can read the clipboard", "There is no display here")
+    check_failure(result, 10, "nothing here can read the clipboard", "there is no display here")
 
 
 @pytest.mark.parametrize("through", ["itself", "linked directory", "linked tool"])
@@ -163,7 +163,7 @@ def test_a_file_cannot_attach_the_clipboard(tmp_path: Path, tools: Path) -> None
     install(tools, "xclip", {"UTF8_STRING": b"a password"}, lists="TARGETS")
     assert jp(root, "workspace", "trust", "--yes", tools=tools).code == 0
     result = jp(root, "query", "x", tools=tools)
-    check_failure(result, 10, "'clipboard:' is declared in a file", "hint: Attach it yourself")
+    check_failure(result, 10, "'clipboard:' is declared in a file", "hint: attach it yourself")
 
 
 def test_a_clipboard_over_the_bound_is_refused(tmp_path: Path, tools: Path) -> None:

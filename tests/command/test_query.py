@@ -269,7 +269,7 @@ def test_without_a_model_it_says_how_to_set_one(tmp_path: Path) -> None:
     result = run_jp("query", "hi", cwd=tmp_path)
 
     assert result.code == 3
-    assert result.stderr.startswith("error: no model is set\nhint: name one with --model")
+    assert result.stderr.startswith("error: no model is set\nhint: store a key: `jp keys set anthropic`")
 
 
 def test_large_input_needs_consent(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_a_disk_that_fills_up_is_named_and_what_was_said_stays(tmp_path: Path) -
         goes_on = run_jp("query", "--id", "last", "three", "--no-persist", cwd=root, env=mine)
 
     assert first.code == 0
-    check_failure(refused, 1, "No space left on device", "Free some space")
+    check_failure(refused, 1, "No space left on device", "free some space")
     assert after.startswith(before)
     assert goes_on.stdout == "You said: three\n"
 

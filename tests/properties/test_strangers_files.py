@@ -164,7 +164,7 @@ ORIGINALS: Sequence[Raw] = (
     {"providers": {"mcp": {"s": {"type": "stdio", "command": "x"}}}},
     {"editor": {"env_vars": ["X_KEY"], "inline": {"edit_mode": "vi"}}},
 )
-"""Settings in the spelling of the original JP."""
+"""Settings in the spelling of the original JP"""
 
 
 def said(drawn: Choices) -> Raw:

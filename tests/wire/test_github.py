@@ -349,7 +349,7 @@ def test_where_nobody_listens_is_said(monkeypatch: pytest.MonkeyPatch, context: 
     with pytest.raises(AttachmentError, match=r"^'gh:own/repo/issues/2': no answer from '127\.0\.0\.1': \w") as raised:
         resolve("gh:own/repo/issues/2", context)
 
-    assert "Check the network" in raised.value.hint
+    assert "check the network" in raised.value.hint
 
 
 @pytest.mark.parametrize(

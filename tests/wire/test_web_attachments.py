@@ -331,7 +331,7 @@ def test_a_redirect_that_leads_nowhere_is_refused(location: str, said: str) -> N
 @pytest.mark.parametrize(
     ("reply", "said", "hint"),
     [
-        (Reply(status=404), "answered 404 Not Found", "Check the address"),
+        (Reply(status=404), "answered 404 Not Found", "check the address"),
         (Reply(status=401), "answered 401 Unauthorized", "curl"),
         (Reply(status=429, headers=(("retry-after", "30"),)), "answered 429 Too Many Requests", "Try again in 30 s"),
         (Reply(status=503), "answered 503 Service Unavailable", "Try again later"),

@@ -174,8 +174,8 @@ def _expectation(declaration: Declaration, standing: AttachmentStatus) -> str:
         return phrase(told, Ask((UseOption(Option.ATTACH),)), "` does that")
     match standing.state:
         case "missing":
-            told = phrase(standing.detail, " now: the next query fails unless it is there by then.")
-            return join(" ", (told, standing.hint))
+            told = phrase(standing.detail, " now: the next query fails unless it is there by then")
+            return join("; ", (told, standing.hint))
         case "excluded":
             return f"{written!r} attaches nothing: {standing.detail or 'an exclude matches it'}"
         case _:

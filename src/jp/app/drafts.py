@@ -426,7 +426,7 @@ def _new_draft(directory: Path, text: str) -> Draft:
         if draft is not None:
             return draft
     make_directories(directory, private=True)
-    raise StorageError(f"cannot create a draft in {str(directory)!r}", hint="Check who may write there.")
+    raise StorageError(f"cannot create a draft in {str(directory)!r}", hint="check who may write there")
 
 
 def _locked(directory: Path) -> Draft | None:

@@ -225,10 +225,10 @@ def parse(text: str, around: DeclarationContext) -> ParsedDeclaration:
     exclude = text.startswith("!")
     body = text.removeprefix("!")
     if not body or "\0" in body:
-        raise AttachmentError(f"{text!r} is not an attachment", hint="Give a path, a glob or a URI.")
+        raise AttachmentError(f"{text!r} is not an attachment", hint="give a path, a glob or a URI")
     if body == "-":
         hint = phrase(
-            "Standard input is there only for `command | ", Ask((UseOption(Option.ATTACH, "-"),), is_open=True), "`."
+            "standard input is there only for `command | ", Ask((UseOption(Option.ATTACH, "-"),), is_open=True), "`"
         )
         raise AttachmentError(f"{text!r} is not an attachment", hint=hint)
     if (conversation := _CONVERSATION.fullmatch(body)) is not None and not around.exists(body):
@@ -251,10 +251,10 @@ def _is_uri(body: str, text: str, around: DeclarationContext) -> bool:
     if scheme in schemes:
         return True
     if _WINDOWS.match(body):
-        hint = "On WSL, 'C:\\x' is '/mnt/c/x'."
+        hint = "on WSL, 'C:\\x' is '/mnt/c/x'"
         raise AttachmentError(f"{text!r} is a path of Windows, which jp does not support", hint=hint)
-    known = f"Known schemes: {', '.join(schemes)}."
-    hint = known if "://" in body else f"{known} A file with a colon in its name is written {'./' + body!r}."
+    known = f"known schemes: {', '.join(schemes)}"
+    hint = known if "://" in body else f"{known}; a file with a colon in its name is written {'./' + body!r}"
     raise AttachmentError(f"{text!r} has the scheme {scheme!r}, which is not known", hint=hint)
 
 

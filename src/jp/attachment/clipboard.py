@@ -73,7 +73,7 @@ class ClipboardHandler:
         """
         if declaration.confined:
             message = f"{declaration.written!r} is declared in a file, and the clipboard may hold anything"
-            hint = phrase("Attach it yourself: `", Ask((UseOption(Option.ATTACH, "clipboard:"),)), "`.")
+            hint = phrase("attach it yourself: `", Ask((UseOption(Option.ATTACH, "clipboard:"),)), "`")
             raise AttachmentError(message, hint=hint)
         if any(exclude.uri == declaration.uri for exclude in excludes):
             return Resolution(resources=(), notices=("the clipboard is not read: it is excluded",))
@@ -85,13 +85,13 @@ class ClipboardHandler:
             if data := _decoded(await clipboard.run(reading), reading):
                 return Resolution(resources=(_resource(data, context),))
         message = f"the clipboard has no {wanted}" if wanted else "the clipboard is empty"
-        raise AttachmentError(message, hint="Copy something, and run the command again.")
+        raise AttachmentError(message, hint="copy something, and run the command again")
 
 
 def _wanted(uri: str) -> Wanted:
     match = _URI.fullmatch(uri)
     if match is None:
-        hint = "Write 'clipboard:', 'clipboard:text' or 'clipboard:image'; what was read stays as it was."
+        hint = "write 'clipboard:', 'clipboard:text' or 'clipboard:image'; what was read stays as it was"
         raise AttachmentError(f"{uri!r} is not a clipboard", hint=hint)
     kind = match[1].lower()
     return "text" if kind == "text" else "image" if kind == "image" else ""
@@ -112,7 +112,7 @@ def _resource(data: bytes, context: ResolveContext) -> Resource:
 
 
 def _too_large(context: ResolveContext) -> AttachmentError:
-    hint = "Copy less of it, or raise 'conversation.max_attachment_bytes'."
+    hint = "copy less of it, or raise 'conversation.max_attachment_bytes'"
     return AttachmentError(f"the clipboard has more than {format_size(context.max_bytes)}", hint=hint)
 
 
@@ -171,7 +171,7 @@ class _Clipboard:
     def _no_tool(self) -> AttachmentError:
         has_display = any(self._environment.get(name) for name in ("WAYLAND_DISPLAY", "DISPLAY"))
         missing = "install wl-clipboard (Wayland) or xclip (X11)" if has_display else "there is no display here"
-        hint = phrase(f"{missing[0].upper()}{missing[1:]}, or pipe it in: `command | ", _PIPE, "`.")
+        hint = phrase(f"{missing}, or pipe it in: `command | ", _PIPE, "`")
         return AttachmentError("nothing here can read the clipboard", hint=hint)
 
     async def run(self, reading: Reading) -> bytes:
@@ -186,10 +186,10 @@ class _Clipboard:
             ended = await run(program, output=OutputLimits(kept=most, most=most), limits=limits)
         except OSError as error:
             message = f"cannot run {reading.words[0]!r}: {error.strerror or error}"
-            raise AttachmentError(message, hint="Run it in a shell to see why.") from None
+            raise AttachmentError(message, hint="run it in a shell to see why") from None
         if ended.stopped == "time":
             message = f"{reading.words[0]!r} did not give the clipboard within {limits.timeout_secs:g} s"
-            raise AttachmentError(message, hint=phrase("Pipe it in instead: `command | ", _PIPE, "`."))
+            raise AttachmentError(message, hint=phrase("pipe it in instead: `command | ", _PIPE, "`"))
         if ended.stopped == "output":
             raise _too_large(self._context)
         return b"" if ended.exit_code else ended.stdout.head + ended.stdout.tail

@@ -96,7 +96,7 @@ def parse_command(uri: str) -> CommandLine:
 
 
 def _malformed(uri: str, fault: str) -> AttachmentError:
-    hint = "Write it as 'cmd:git diff --cached', or as 'cmd://git?arg=diff&arg=--cached'."
+    hint = "write it as 'cmd:git diff --cached', or as 'cmd://git?arg=diff&arg=--cached'"
     return AttachmentError(f"{uri!r} {fault}", hint=hint)
 
 
@@ -127,7 +127,7 @@ def _words(uri: str, body: str) -> CommandLine:
     except ValueError:
         raise _malformed(uri, "has a quote that is not closed") from None
     if (sign := next((word for word in words if word in _OF_A_SHELL or _ends_command(word, typed)), None)) is not None:
-        hint = f"Ask for one: {'cmd:sh -c ' + repr(typed)!s}. For the sign itself write 'cmd://PROGRAM?arg=…'."
+        hint = f"ask for one: {'cmd:sh -c ' + repr(typed)!s}. For the sign itself write 'cmd://PROGRAM?arg=…'"
         raise AttachmentError(f"{uri!r} has {sign!r}, but runs without a shell", hint=hint)
     program, *arguments = words or [""]
     return CommandLine(program=program, arguments=tuple(arguments), description=description.strip())
@@ -209,19 +209,19 @@ def _path(command: CommandLine, directory: str, environment: Mapping[str, str]) 
     if path is not None:
         return path
     if os.path.lexists(f"{directory}/{name}"):
-        raise AttachmentError(f"there is no command {name!r}", hint=f"The file in the workspace is './{name}'.")
-    raise AttachmentError(f"there is no command {name!r}", hint="Check its name; aliases of a shell are not available.")
+        raise AttachmentError(f"there is no command {name!r}", hint=f"the file in the workspace is './{name}'")
+    raise AttachmentError(f"there is no command {name!r}", hint="check its name; aliases of a shell are not available")
 
 
 def _not_started(command: CommandLine, path: str, error: OSError) -> AttachmentError:
     name = command.program
     if os.path.isdir(path):  # noqa: PTH112 - text
-        return AttachmentError(f"{name!r} is a directory", hint="Name a program in it, or attach it without 'cmd:'.")
+        return AttachmentError(f"{name!r} is a directory", hint="name a program in it, or attach it without 'cmd:'")
     if isinstance(error, FileNotFoundError):
-        hint = "Its path is relative to the workspace's root, and without a shell '~' is not expanded."
+        hint = "its path is relative to the workspace's root, and without a shell '~' is not expanded"
         return AttachmentError(f"there is no command {name!r}", hint=hint)
     reason = error.strerror or str(error)
-    remedy = f"Make it executable: `chmod +x {name}`." if isinstance(error, PermissionError) else "Try it in a shell."
+    remedy = f"Make it executable: `chmod +x {name}`." if isinstance(error, PermissionError) else "try it in a shell"
     return AttachmentError(f"cannot run {name!r}: {reason}", hint=remedy)
 
 
@@ -229,7 +229,7 @@ def _too_much(command: CommandLine, max_bytes: int) -> AttachmentError:
     from jp.attachment.base import format_size
 
     message = f"{command.typed!r} prints more than {format_size(max_bytes)}, and was stopped"
-    hint = "Let it print less, pipe a part of it, or raise 'conversation.max_attachment_bytes'."
+    hint = "let it print less, pipe a part of it, or raise 'conversation.max_attachment_bytes'"
     return AttachmentError(message, hint=hint)
 
 
@@ -244,7 +244,7 @@ def _resolution(command: CommandLine, ended: ProcessResult) -> Resolution:
         data = captured.head + captured.tail
         if b"\0" in data:
             message = f"{command.typed!r} prints binary data"
-            raise AttachmentError(message, hint="Let it write a file, and attach that.")
+            raise AttachmentError(message, hint="let it write a file, and attach that")
         text = data.decode("utf-8", "replace")
         if text.encode() != data:
             notices.append(f"the output of {command.typed!r} is not valid UTF-8; invalid bytes were replaced")

@@ -65,7 +65,7 @@ _SINGLE = re.compile(_BOUND)
 _RANGE = re.compile(rf"{_BOUND}?\.\.{_BOUND}?")
 _IS_RANGE = re.compile(r"[0-9.-]+")
 
-FORMS = "Write 'jp:ID', or 'jp:ID?select=CONTENT:TURNS', such as 'jp:jp-c17800836875?select=user,assistant:0..3'."
+FORMS = "write 'jp:ID', or 'jp:ID?select=CONTENT:TURNS', such as 'jp:jp-c17800836875?select=user,assistant:0..3'"
 _CONTENT_FORMS = "CONTENT is a list of 'user', 'assistant', 'reasoning' and 'tools', or '*' for all of them."
 _TURN_FORMS = "TURNS is N, A..B, A.., ..B or '..', counted from 0; '-N' is the last N turns."
 
@@ -151,7 +151,7 @@ def _with(selection: Selection, uri: str, name: str, value: str | None) -> Selec
     if name == "raw" and (value or "") in {"", "all"}:
         return msgspec.structs.replace(selection, raw="all" if value else "entries")
     written = name if value is None else f"{name}={value}"
-    hint = "'select=CONTENT:TURNS', 'raw' and 'raw=all' are supported."
+    hint = "'select=CONTENT:TURNS', 'raw' and 'raw=all' are supported"
     raise AttachmentError(f"{uri!r} has {written!r}, which is not supported", hint=hint)
 
 
@@ -387,7 +387,7 @@ def _plain(entry: Event, load: CarrierChange) -> Event:
 
 
 _LISTED = 10
-_LIST = phrase("List the conversations with `", Show("conversations"), "`.")
+_LIST = phrase("list the conversations with `", Show("conversations"), "`")
 
 
 class StoredConversation(msgspec.Struct, frozen=True, kw_only=True):
@@ -461,7 +461,7 @@ class ConversationHandler:
             names = ", ".join(f"jp-c{one}" for one in found[:_LISTED])
             more = f", and {len(found) - _LISTED:,} more" if len(found) > _LISTED else ""
             message = f"{written!r} is the beginning of {len(found):,} conversations: {names}{more}"
-            raise AttachmentError(message, hint="Give the whole id.")
+            raise AttachmentError(message, hint="give the whole id")
         return found
 
     async def resolve(
@@ -537,11 +537,11 @@ def _excerpt(stored: StoredConversation, selection: Selection, conversation: str
     present = [turn for turn in turns_of(stored.entries) if turn.id not in gone]
     if not present:
         message = f"{written!r}: the conversation {conversation!r} has no turn that could be attached"
-        raise AttachmentError(message, hint=phrase("A turn cannot attach itself. ", _LIST))
+        raise AttachmentError(message, hint=phrase("a turn cannot attach itself. ", _LIST))
     chosen = set(selection.turns.of([turn.number for turn in present]))
     if not chosen:
         message = f"{written!r}: the conversation {conversation!r} has no turns {selection.turns.text!r}"
-        raise AttachmentError(message, hint=f"Its turns are {present[0].number} to {present[-1].number}.")
+        raise AttachmentError(message, hint=f"its turns are {present[0].number} to {present[-1].number}")
     turns = [turn for turn in present if turn.number in chosen]
     return Excerpt(turns=turns, contents=selection.contents, load=stored.load)
 
@@ -571,7 +571,7 @@ def _bounded(pieces: Iterable[str], declaration: Declaration, context: ResolveCo
             message = (
                 f"{declaration.written!r} has more than {format_size(context.max_bytes)}, the most of an attachment"
             )
-            raise AttachmentError(message, hint="Select fewer turns: '?select=user,assistant:-3' takes the last three.")
+            raise AttachmentError(message, hint="select fewer turns: '?select=user,assistant:-3' takes the last three")
     return "".join(taken)
 
 
@@ -580,4 +580,4 @@ def _nothing(excerpt: Excerpt, selection: Selection, conversation: str, written:
     which = f"turn {numbers[0]}" if len(numbers) == 1 else f"turns {numbers[0]} to {numbers[-1]}"
     wanted = ", ".join(selection.contents)
     message = f"{written!r} selects nothing: of {wanted} there is nothing in {which} of {conversation!r}"
-    return AttachmentError(message, hint="'?select=*:..' takes everything of every turn.")
+    return AttachmentError(message, hint="'?select=*:..' takes everything of every turn")

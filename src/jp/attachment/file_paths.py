@@ -41,14 +41,14 @@ def parse_file_uri(uri: str) -> FilePath:
         AttachmentError: `uri` has a fragment, no path, or an encoding that is not valid in a file name.
     """
     if "#" in uri:
-        hint = f"For a '#' in a file name write '%23': {uri.replace('#', '%23')!r}, or give the plain path."
+        hint = f"for a '#' in a file name write '%23': {uri.replace('#', '%23')!r}, or give the plain path"
         raise AttachmentError(f"{uri!r} has a fragment, but files are attached whole", hint=hint)
     if (stray := _STRAY_PERCENT.search(uri)) is not None:
-        hint = "For a '%' in a file name write '%25', or give the plain path."
+        hint = "for a '%' in a file name write '%25', or give the plain path"
         raise AttachmentError(f"{uri!r} has a '%' without two hexadecimal digits at {stray.start()}", hint=hint)
     start, path = _start(_SCHEME.sub("", uri, count=1))
     if not path and start == "root":
-        raise AttachmentError(f"{uri!r} names no path", hint="'file:.' is the workspace's root.")
+        raise AttachmentError(f"{uri!r} names no path", hint="'file:.' is the workspace's root")
     segments = tuple(segment for segment in path.split("/") if decode(segment) not in {"", "."})
     for segment in segments:
         _require_name(decode(segment), uri)
@@ -449,7 +449,7 @@ def locate(uri: str, context: ResolveContext, names: Names) -> Location:
     first = next(wild, len(parsed.segments))
     tail = parsed.segments[first:]
     if any(decode(segment) == ".." for segment in tail):
-        raise AttachmentError(f"{uri!r} goes up after a wildcard", hint="Write '..' before the first wildcard only.")
+        raise AttachmentError(f"{uri!r} goes up after a wildcard", hint="write '..' before the first wildcard only")
     steps = [decode(segment) for segment in parsed.segments[:first]]
     path = _descended(_start_location(parsed, context, names), steps, names)
     return Location(path=path, tail=tuple(canonical_segment(segment) for segment in tail))

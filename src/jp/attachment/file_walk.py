@@ -389,7 +389,7 @@ class Walk:
             self._found.files.add(real)
 
 
-_NARROW = "Narrow it with a glob such as 'src/**/*.py', or exclude a directory with '!DIRECTORY'."
+_NARROW = "narrow it with a glob such as 'src/**/*.py', or exclude a directory with '!DIRECTORY'"
 
 
 def narrower(written: str, names: Sequence[str]) -> str:

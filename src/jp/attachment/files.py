@@ -140,7 +140,7 @@ def _missing(declaration: Declaration, path: str, context: ResolveContext) -> Mi
     """Return the error for a `path` that does not exist; its hint suggests similar ones."""
     if Path(path).is_symlink():
         message = f"{declaration.written!r} is a link to {os.readlink(path)!r}, which does not exist"  # noqa: PTH115  text
-        return MissingSourceError(message, hint="Attach its target, or fix the link with `ln -sf`.")
+        return MissingSourceError(message, hint="attach its target, or fix the link with `ln -sf`")
     return MissingSourceError(f"there is no file {declaration.written!r}", hint=_nearest(declaration, path, context))
 
 
@@ -152,7 +152,7 @@ def _nearest(declaration: Declaration, path: str, context: ResolveContext) -> st
 
     found = suggested_paths(path, context)
     if found:
-        return f"Did you mean {' or '.join(repr(displayed_path(place, context)) for place in found)}?"
+        return f"did you mean {' or '.join(repr(displayed_path(place, context)) for place in found)}?"
     place = first_missing(path)
     return f"{displayed_path(place.parent, context)!r} has nothing called {place.name!r}."
 
@@ -165,14 +165,14 @@ def displayed_path(path: Path, context: ResolveContext) -> str:
 
 def unreadable(declaration: Declaration, error: OSError) -> AttachmentError:
     """Return the error for a file that the operating system does not let jp read."""
-    hint = "Check its permissions with `ls -l`." if isinstance(error, PermissionError) else "Check it with `ls -l`."
+    hint = "check its permissions with `ls -l`" if isinstance(error, PermissionError) else "check it with `ls -l`"
     return AttachmentError(f"cannot read {declaration.written!r}: {error.strerror or error}", hint=hint)
 
 
 def _not_a_file(declaration: Declaration, mode: int) -> AttachmentError:
     """Return the error for something whose reading may never end."""
     kind = "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
-    hint = phrase("Pipe its output: `command | ", Ask(is_open=True), "`.")
+    hint = phrase("pipe its output: `command | ", Ask(is_open=True), "`")
     return AttachmentError(f"{declaration.written!r} is {kind}, not a file", hint=hint)
 
 
@@ -182,7 +182,7 @@ def _too_large(declaration: Declaration, path: str, size: int, context: ResolveC
     message = f"{path!r}{inside} has {format_size(size)}; an attachment has at most {format_size(context.max_bytes)}"
     piped = phrase("Pipe a part of it: `head -c 100K FILE | ", Ask(is_open=True), "`")
     remedy = f"Exclude it with '!{path}'" if inside else piped
-    return AttachmentError(message, hint=phrase(remedy, ", or raise 'conversation.max_attachment_bytes'."))
+    return AttachmentError(message, hint=phrase(remedy, ", or raise 'conversation.max_attachment_bytes'"))
 
 
 def nothing_found(declaration: Declaration, location: Location, found: Expansion) -> MissingSourceError:
@@ -191,7 +191,7 @@ def nothing_found(declaration: Declaration, location: Location, found: Expansion
     if found.skipped:
         reason, paths = next(iter(found.skipped.items()))
         message = f"{written!r} has nothing that can be attached"
-        return MissingSourceError(message, hint=f"{Path(paths[0]).name!r} was skipped: {reason}.")
+        return MissingSourceError(message, hint=f"{Path(paths[0]).name!r} was skipped: {reason}")
     what = "matches no file" if location.tail else "holds no file to attach"
     return MissingSourceError(f"{written!r} {what}", hint=_why_nothing(location, found))
 
@@ -201,12 +201,12 @@ def _why_nothing(location: Location, found: Expansion) -> str:
     if location.tail and os.path.lexists(literal):
         return f"To attach the file of this name, write {file_uri(str(literal))!r}."
     if found.has_directories:
-        return "It matches directories only; append '/**' for everything below them."
+        return "it matches directories only; append '/**' for everything below them"
     if found.has_ignored:
-        return "Directories and globs skip ignored files; a file's own path attaches it anyway."
+        return "directories and globs skip ignored files; a file's own path attaches it anyway"
     if location.tail:
         return "'**/*.py' matches at any depth, '*.py' in one directory; hidden files only match '.*'."
-    return "Directories skip hidden files; a file's own path attaches it anyway."
+    return "directories skip hidden files; a file's own path attaches it anyway"
 
 
 def _skip_notices(declaration: Declaration, skipped: Mapping[str, Sequence[str]], base: str) -> Iterator[str]:
@@ -290,7 +290,7 @@ class FileReader:
         if self._declaration.confined and not is_inside:
             where = f"{str(self._context.root)!r}, and declarations in files must not leave it"
             message = f"{self._declaration.written!r} leads outside of {where}"
-            hint = phrase("A path given with `", Option.ATTACH, "` may lie anywhere.")
+            hint = phrase("a path given with `", Option.ATTACH, "` may lie anywhere")
             raise AttachmentError(message, hint=hint)
         # The real path of a pipe in /dev/fd does not exist, so use the given path.
         mode = os.stat(location.path).st_mode  # noqa: PTH116  paths are text here
@@ -312,7 +312,7 @@ class FileReader:
     def _walked(self, location: Location, bounds: WalkBounds) -> MatchedFiles:
         if is_never_entered(bounds.base, self._root):
             message = f"{self._declaration.written!r} is in a directory that git or jp keeps for itself"
-            raise AttachmentError(message, hint="Attach single files by their paths.")
+            raise AttachmentError(message, hint="attach single files by their paths")
         if (exclude := self._exclusion.by(location.path) or self._exclusion.by(bounds.base)) is not None:
             return MatchedFiles(files=(), bounds=bounds, excluded_by=exclude)
         walk = Walk(self._declaration, bounds, self._exclusion, self._root, max_files=self._context.max_files)
@@ -395,7 +395,7 @@ class FileReader:
             total += len(snapshot.data)
             if total > TOTAL * self._context.max_bytes:
                 message = f"{self._declaration.written!r} has more than {format_size(TOTAL * self._context.max_bytes)}"
-                raise AttachmentError(message, hint="Narrow it with a glob, or exclude a directory with '!DIRECTORY'.")
+                raise AttachmentError(message, hint="narrow it with a glob, or exclude a directory with '!DIRECTORY'")
             if isinstance(media, UnsupportedMedia):
                 expansion.skip(real, _UNSENDABLE)
             else:

@@ -400,7 +400,7 @@ class _Reader:
         if size > self._max_bytes:
             message = f"{uri!r} has {format_size(size)}; an attachment has at most {format_size(self._max_bytes)}"
             smaller = "Skip files with '?exclude=GLOB'" if kind == "text/x-diff" else "Attach another part of it"
-            raise AttachmentError(message, hint=f"{smaller}, or raise 'conversation.max_attachment_bytes'.")
+            raise AttachmentError(message, hint=f"{smaller}, or raise 'conversation.max_attachment_bytes'")
         return Resource(
             uri=uri,
             mime_type=kind,

@@ -108,7 +108,7 @@ class ErrorBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _LONGEST = 300
-_ANONYMOUS_HINT = "Set GITHUB_TOKEN, or run `gh auth login`: with a token GitHub answers 5,000 requests an hour."
+_ANONYMOUS_HINT = "set GITHUB_TOKEN, or run `gh auth login`: with a token GitHub answers 5,000 requests an hour"
 _SERVER_ERRORS = 500
 
 
@@ -131,23 +131,23 @@ def error_of(refused: ErrorResponse, token: Token | None) -> AttachmentError:
     match refused.status:
         case HTTPStatus.UNAUTHORIZED:
             message = f"GitHub does not accept {'a request without a token' if token is None else token.text}{because}"
-            hint = "Make a new token, or run `gh auth login`."
+            hint = "make a new token, or run `gh auth login`"
         case HTTPStatus.FORBIDDEN:
             message, hint = f"GitHub refuses {subject}{because}", _permission(token)
         case HTTPStatus.NOT_FOUND:
             message = f"GitHub has no {subject}, or it is private"
-            hint = f"Check the repository and the number. {_visibility(token)}"
+            hint = f"check the repository and the number. {_visibility(token)}"
         case HTTPStatus.GONE:
-            message, hint = f"{subject} is gone{because}", "It was deleted, or the repository keeps no issues."
+            message, hint = f"{subject} is gone{because}", "it was deleted, or the repository keeps no issues"
         case HTTPStatus.NOT_ACCEPTABLE:
             message = f"GitHub does not give {subject}{because}"
-            hint = phrase("A diff that is too large for it can be piped: `git diff A...B | ", Ask(is_open=True), "`.")
+            hint = phrase("a diff that is too large for it can be piped: `git diff A...B | ", Ask(is_open=True), "`")
         case status if status >= _SERVER_ERRORS:
             message = f"GitHub failed with {status} on {subject}{because}"
-            hint = "Try again later: https://www.githubstatus.com says how it is."
+            hint = "try again later: https://www.githubstatus.com says how it is"
         case status:
             message = f"GitHub answered {status} to the request for {subject}{because}"
-            hint = "Check that GITHUB_API_URL, where it is set, is the address of its API."
+            hint = "check that GITHUB_API_URL, where it is set, is the address of its API"
     return AttachmentError(message, hint=hint)
 
 
@@ -155,7 +155,7 @@ def _limit(refused: ErrorResponse, token: Token | None) -> AttachmentError | Non
     """Return the error of a rate limit, with its end or the time to wait; None for other responses."""
     if refused.status not in {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}:
         return None
-    hint = _ANONYMOUS_HINT if token is None else "Try again then."
+    hint = _ANONYMOUS_HINT if token is None else "try again then"
     if refused.headers.get("x-ratelimit-remaining") == "0":
         reset = _moment(refused.headers.get("x-ratelimit-reset", ""))
         until = f" until {reset}" if reset else ""
@@ -182,7 +182,7 @@ def _permission(token: Token | None) -> str:
 
 def _visibility(token: Token | None) -> str:
     if token is None:
-        return "For a private one set GITHUB_TOKEN, or run `gh auth login`."
+        return "for a private one set GITHUB_TOKEN, or run `gh auth login`"
     return f"For a private one the token of {token.source} has to be allowed to see the repository."
 
 
@@ -213,7 +213,7 @@ _REDIRECTS = frozenset({301, 302, 307, 308})
 _ERROR_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
-_PARTS = "Attach a part of it: '/discussion', '/reviews' or '/diff'."
+_PARTS = "attach a part of it: '/discussion', '/reviews' or '/diff'"
 _ADDRESS = f"Check that {ADDRESS_VARIABLE}, where it is set, is the address of GitHub's API."
 
 T = TypeVar("T")
@@ -243,7 +243,7 @@ def find_server(environment: Mapping[str, str]) -> Server:
     address = environment.get(ADDRESS_VARIABLE, "").strip() or DEFAULT_ADDRESS
     if "@" in address:
         message = f"{ADDRESS_VARIABLE} holds credentials"
-        raise AttachmentError(message, hint="Put them into GITHUB_TOKEN, not into the URL.")
+        raise AttachmentError(message, hint="put them into GITHUB_TOKEN, not into the URL")
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname or "", parts.port
@@ -251,7 +251,7 @@ def find_server(environment: Mapping[str, str]) -> Server:
         parts, host = None, ""
     if parts is None or parts.scheme not in {"http", "https"} or not host or parts.query:
         message = f"{ADDRESS_VARIABLE} is {address!r}, which is not an API URL"
-        raise AttachmentError(message, hint=f"Unset it for github.com, which has {DEFAULT_ADDRESS!r}.")
+        raise AttachmentError(message, hint=f"unset it for github.com, which has {DEFAULT_ADDRESS!r}")
     return Server(address=address.rstrip("/"), host=server_of(host.removeprefix("api.")))
 
 
@@ -363,7 +363,7 @@ def _decoded(body: bytes, kind: type[T], subject: str) -> T:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = f"the response for {subject} is not one of GitHub's API: {reason_of(error)}"
-        hint = f"A proxy may have answered instead of GitHub; check it, and {ADDRESS_VARIABLE} where it is set."
+        hint = f"a proxy may have answered instead of GitHub; check it, and {ADDRESS_VARIABLE} where it is set"
         raise AttachmentError(message, hint=hint) from None
 
 
@@ -382,7 +382,7 @@ async def open_api(
     is_plain = server.address.startswith("http:")
     if is_plain and token is not None and urlsplit(server.address).hostname not in _LOCAL:
         message = f"{ADDRESS_VARIABLE} is {server.address!r}: {token.text} would be sent without encryption"
-        raise AttachmentError(message, hint="Use https://.")
+        raise AttachmentError(message, hint="use https://")
     timeout = httpx2.Timeout(timeouts.idle, connect=timeouts.connect)
     try:
         with anyio.fail_after(timeouts.total):
@@ -390,15 +390,15 @@ async def open_api(
                 yield GithubApi(client, server, token, max_bytes=max_bytes)
     except TimeoutError:
         message = f"{written!r}: {server.host!r} did not send everything in {timeouts.total:g} seconds"
-        raise AttachmentError(message, hint="Try again, or attach a part of it.") from None
+        raise AttachmentError(message, hint="try again, or attach a part of it") from None
     except httpx2.TimeoutException as error:
         seconds = timeouts.connect if isinstance(error, httpx2.ConnectTimeout) else timeouts.idle
         message = f"{written!r}: {server.host!r} was silent for {seconds:g} seconds"
-        raise AttachmentError(message, hint="Check the network, and try again.") from None
+        raise AttachmentError(message, hint="check the network, and try again") from None
     except (httpx2.RequestError, httpx2.InvalidURL, OSError) as error:
         reason = _ERROR_NUMBER.sub("", str(error)) or type(error).__name__
         message = f"{written!r}: no answer from {server.host!r}: {reason}"
-        hint = "Check the network, HTTPS_PROXY, and for a certificate authority of your own SSL_CERT_FILE."
+        hint = "check the network, HTTPS_PROXY, and for a certificate authority of your own SSL_CERT_FILE"
         raise AttachmentError(message, hint=hint) from None
 
 
@@ -416,4 +416,4 @@ def _client(timeout: httpx2.Timeout, *, plain: bool) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(timeout=timeout, verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if plain else True)
     except (ImportError, ValueError, OSError, httpx2.InvalidURL) as error:
         message = f"a proxy or the certificates of the environment cannot be used: {error}"
-        raise AttachmentError(message, hint="Check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and SSL_CERT_FILE.") from None
+        raise AttachmentError(message, hint="check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and SSL_CERT_FILE") from None

@@ -28,8 +28,8 @@ _SHORTEST = 2
 _WITH_REPOSITORY = 4
 
 FORMS = (
-    "Write 'gh:OWNER/REPOSITORY/pull/NUMBER', with '/diff', '/reviews' or '/discussion' for a part of it, or"
-    " 'gh:OWNER/REPOSITORY/issues/NUMBER'; the default of OWNER/REPOSITORY is the git remote."
+    "write 'gh:OWNER/REPOSITORY/pull/NUMBER', with '/diff', '/reviews' or '/discussion' for a part of it, or"
+    " 'gh:OWNER/REPOSITORY/issues/NUMBER'; the default of OWNER/REPOSITORY is the git remote"
 )
 _PARAMETERS = "'exclude=GLOB' and 'no_defaults' are for a diff, 'include_outdated' is for reviews."
 
@@ -295,7 +295,7 @@ async def find_token(environment: Mapping[str, str], host: str) -> Token | None:
         if value := environment.get(name, "").strip():
             if _TOKEN.fullmatch(value) is None:
                 message = f"{name} has characters that are not valid in a token"
-                raise AttachmentError(message, hint=f"Set it again, or `unset {name}` for requests without a token.")
+                raise AttachmentError(message, hint=f"set it again, or `unset {name}` for requests without a token")
             return Token(value=value, source=name)
 
     import shutil

@@ -13,7 +13,7 @@ from jp.conversation.resource import Resource, size_in_bytes
 from jp.errors import JpError
 from jp.mcp.definitions import RefusalError, canonical_uri, split_uri
 
-_FORM = "It is written mcp+SERVER+URI, as in 'mcp+notes+memo://today'."
+_FORM = "it is written mcp+SERVER+URI, as in 'mcp+notes+memo://today'"
 
 
 class ResourceReader(Protocol):

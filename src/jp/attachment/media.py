@@ -151,7 +151,7 @@ def _decoded(data: bytes, name: str, encoding: str) -> Media:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         reason = f"not {encoding.upper()} text: the byte at {error.start:,} does not fit"
-        hint = f"{_SUPPORTED_TYPES} Convert text first: `iconv -f latin1 -t utf-8`."
+        hint = f"{_SUPPORTED_TYPES} Convert text first: `iconv -f latin1 -t utf-8`"
         return UnsupportedMedia(reason=reason, hint=hint)
     return TextMedia(mime_type=text_type(name), text=text)
 

@@ -84,7 +84,7 @@ class AttachmentRegistry:
         value = self._others().get(scheme)
         if value is None:
             message = f"{uri!r} has the scheme {scheme!r}, which is not known"
-            raise AttachmentError(message, hint=f"Known schemes: {', '.join(self.schemes())}.")
+            raise AttachmentError(message, hint=f"known schemes: {', '.join(self.schemes())}")
 
         return load_handler(scheme, value)
 
@@ -117,7 +117,7 @@ _MOST_RESOURCES = 2_000
 _TOTAL = 10
 """Maximum bytes of a declaration, as a multiple of the maximum of one resource."""
 
-_REMEDY = "Report it to its authors, or attach something else."
+_REMEDY = "report it to its authors, or attach something else"
 
 
 class CheckedHandler:
@@ -224,7 +224,7 @@ def _check_bounds(resolution: Resolution, context: ResolveContext) -> None:
 GROUP = "jp.attachments"
 """The entry point group. The name of an entry is its scheme, its value a callable that returns a handler."""
 
-_PACKAGE_REMEDY = "Update or uninstall the package that provides it."
+_PACKAGE_REMEDY = "update or uninstall the package that provides it"
 _CACHE_NAME = "attachment-schemes.json"
 
 

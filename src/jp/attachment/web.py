@@ -99,7 +99,7 @@ class HttpHandler:
             return WebResolution(resolution=Resolution(resources=(), notices=(notice,)))
         if address.credentials and declaration.confined:
             what = "is declared with a name or a password, which would be stored with the conversation"
-            hint = phrase("Declare it without them, and give them with `", Option.ATTACH, "` when it is read.")
+            hint = phrase("declare it without them, and give them with `", Option.ATTACH, "` when it is read")
             raise failure(address, what, hint)
         limits = self._limits or FetchLimits()
         scope = scope or scope_of(address, confined=declaration.confined)
@@ -171,7 +171,7 @@ def _page_notices(page: Page, address: Address) -> list[str]:
     """
     if not page.text:
         if not page.title:
-            hint = phrase("The output of its scripts is not read. Attach the address of its data; or ", BY_HAND, ".")
+            hint = phrase("the output of its scripts is not read. Attach the address of its data; or ", BY_HAND, "")
             raise failure(address, "is a page that has no text", hint)
         return [f"the page at {address.shown!r} has no text; its title is attached"]
     if page.is_plain:
@@ -190,7 +190,7 @@ async def _page(media: WebText, fetched: WebResponse, address: Address, max_byte
     try:
         return await run_in_thread(read)
     except PageTooLongError:
-        hint = phrase("Raise 'conversation.max_attachment_bytes', or attach a part of it: ", BY_HAND, ".")
+        hint = phrase("raise 'conversation.max_attachment_bytes', or attach a part of it: ", BY_HAND, "")
         raise failure(address, f"comes to more than {format_size(max_bytes)} as Markdown", hint) from None
 
 

@@ -184,14 +184,14 @@ def parse_address(uri: str) -> Address:
     """
     match = _ADDRESS.fullmatch(uri)
     if match is None:
-        hint = "Write it as 'https://example.com/page'."
+        hint = "write it as 'https://example.com/page'"
         raise AttachmentError(f"{without_credentials(uri)!r} is not a web address", hint=hint)
     credentials, _, place = match["authority"].rpartition("@")
     host = _HOST.fullmatch(place)
     if host is None or int(host["port"] or 0) > _LAST_PORT:
         shown = _WITHIN if "@" in uri else place
         fault = f"has {shown!r} where host and port should be" if place else "has no host"
-        raise AttachmentError(f"{without_credentials(uri)!r} {fault}", hint="Write it as 'https://example.com/page'.")
+        raise AttachmentError(f"{without_credentials(uri)!r} {fault}", hint="write it as 'https://example.com/page'")
     scheme: Literal["http", "https"] = "https" if match["scheme"].lower() == "https" else "http"
     port = int(host["port"] or _DEFAULT_PORTS[scheme])
     query = match["query"]

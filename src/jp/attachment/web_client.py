@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 
-_REACH = "Check the address and the network."
+_REACH = "check the address and the network"
 _ZONES: dict[Zone, str] = {
     "public": "a public address",
     "loopback": "this machine",
@@ -59,12 +59,12 @@ _SMALLER = phrase(
     *("Pipe a part of it: `curl ADDRESS | head -c 100K | ", Ask(is_open=True)),
     "`, or raise 'conversation.max_attachment_bytes'.",
 )
-_PROXIES = "Set HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http:// or https:// addresses, or unset them."
+_PROXIES = "set HTTPS_PROXY, HTTP_PROXY and ALL_PROXY to http:// or https:// addresses, or unset them"
 
 
 def _bad_redirect(declared: Address, where: str) -> AttachmentError:
     """Return the error of a redirect that is not followed."""
-    hint = phrase("Attach the address that you mean, or fetch it yourself: ", BY_HAND, ".")
+    hint = phrase("attach the address that you mean, or fetch it yourself: ", BY_HAND, "")
     return failure(declared, f"redirects {where}", hint)
 
 
@@ -99,7 +99,7 @@ def _advice(status: int, retry_after: str) -> str:
     if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}:
         return phrase("It is not for everybody. Fetch it yourself: ", BY_HAND, ".")
     if status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
-        return "Check the address."
+        return "check the address"
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         when = (
             f"in {int(retry_after):,} s" if retry_after.isdecimal() and len(retry_after) < len("1000000") else "later"
@@ -119,25 +119,25 @@ def _reason(host: str, error: Exception) -> tuple[str, str]:
         case httpx2.ConnectTimeout():
             return f"no connection to {host!r} in time", _REACH
         case httpx2.TimeoutException():
-            return f"{host!r} was silent for too long", "Try again later."
+            return f"{host!r} was silent for too long", "try again later"
         case httpx2.ConnectError():
             return _without_connection(host, error)
         case httpx2.ProxyError():
-            return f"the proxy on the way to {host!r} refused", "Check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY."
+            return f"the proxy on the way to {host!r} refused", "check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY"
         case httpx2.InvalidURL() | UnicodeError() | httpx2.UnsupportedProtocol():
             return f"{host!r} cannot be the name of a host", _REACH
         case _:
             reason = str(root_cause(error)) or "the server closed it"
-            return f"the connection to {host!r} broke off: {reason}", "Try again later."
+            return f"the connection to {host!r} broke off: {reason}", "try again later"
 
 
 def _without_connection(host: str, error: Exception) -> tuple[str, str]:
     root = root_cause(error)
     if isinstance(root, ssl.SSLCertVerificationError):
-        hint = "Where the certificate authority is a private one, set SSL_CERT_FILE to its certificate."
+        hint = "where the certificate authority is a private one, set SSL_CERT_FILE to its certificate"
         return f"the certificate of {host!r} is not trusted: {root.verify_message}", hint
     if isinstance(root, ssl.SSLError):
-        return f"{host!r} does not speak TLS as expected", "If it speaks plain HTTP, write 'http://'."
+        return f"{host!r} does not speak TLS as expected", "if it speaks plain HTTP, write 'http://'"
     if isinstance(root, (socket.gaierror, UnicodeError)):
         reason = root.strerror if isinstance(root, OSError) else "this cannot be the name of a host"
         return f"{host!r} cannot be found: {reason}", _REACH

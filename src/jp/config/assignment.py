@@ -131,7 +131,7 @@ class _Reader:
     def _entries(self, node: Node, value: Any, path: KeyPath) -> Mapping[str, Any]:
         if len(path) > _DEEPEST:
             message = f"{key_text(path[:4])}… is nested too deeply"
-            self._refuse(InvalidValueError(message, path, hint=f"At most {_DEEPEST} tables can be nested."))
+            self._refuse(InvalidValueError(message, path, hint=f"at most {_DEEPEST} tables can be nested"))
         elif isinstance(value, Mapping):
             return cast("Mapping[str, Any]", value)
         else:
@@ -201,7 +201,7 @@ class _Reader:
         if isinstance(node, Table):
             missing = [name for name, field in node.fields.items() if field.required and name not in plain]
             if missing:
-                hint = f"Add `{missing[0]} = {example(node.fields[missing[0]].node)}` to it."
+                hint = f"add `{missing[0]} = {example(node.fields[missing[0]].node)}` to it"
                 self._refuse(InvalidValueError(f"{key_text(path)} lacks {missing[0]!r}", path, hint=hint))
                 return msgspec.UNSET
         return plain
@@ -241,14 +241,14 @@ class _Reader:
         words = ", ".join(got(choice) for choice in choices)
         place = (*path, name)
         message = f"{key_text(place)} expects one of {words}, got {got(value)}"
-        self._refuse(InvalidValueError(message, place, hint="Remove it, or write one of these."))
+        self._refuse(InvalidValueError(message, place, hint="remove it, or write one of these"))
         return None
 
     def _only(self, form: Mapping[str, Any], names: tuple[str, ...], path: KeyPath) -> None:
         for name in form:
             if name not in names:
                 message = f"{key_text((*path, name))!r} is not known here"
-                hint = f"Known here: {', '.join(names)}."
+                hint = f"known here: {', '.join(names)}"
                 self._refuse(InvalidValueError(message, (*path, name), hint=hint, of_key=True))
 
 
@@ -384,7 +384,7 @@ def _below(node: Node, name: str, path: KeyPath, root: Table) -> Node:
             return node
         case Items() | Scalar() | MergedText():
             message = f"unknown key {key_text(path)!r}; {key_text(path[:-1])!r} is {expected(node)}"
-            raise InvalidValueError(message, path, hint=f"Set {key_text(path[:-1])!r} itself.")
+            raise InvalidValueError(message, path, hint=f"set {key_text(path[:-1])!r} itself")
         case _:
             assert_never(node)
 
@@ -429,7 +429,7 @@ def _added(node: Node, assignment: Assignment, root: Table) -> Change:
             return read_value(node, value, path, root)
         case Free() | Scalar() | MergedText():
             message = f"nothing can be added to {key_text(path)!r}, which is {expected(node)}"
-            raise InvalidValueError(message, path, hint="Set it with `=` or `:=`.")
+            raise InvalidValueError(message, path, hint="set it with `=` or `:=`")
         case _:
             assert_never(node)
 
@@ -453,7 +453,7 @@ def _from_text(node: Node, text: str, path: KeyPath) -> Any:
         case Free():
             return _free_from_text(text)
         case Table() | Names():
-            raise unexpected(node, text, path, hint=f"Give it as JSON: `{key_text(path)}:={{…}}`.")
+            raise unexpected(node, text, path, hint=f"give it as JSON: `{key_text(path)}:={{…}}`")
         case _:
             assert_never(node)
 
@@ -471,5 +471,5 @@ def _json(text: str, path: KeyPath) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         message = f"{key_text(path) if path else repr(text)} is not given as JSON: {reason_of(error)}"
-        hint = "A text is JSON only in double quotes; `=` takes it as it is."
+        hint = "a text is JSON only in double quotes; `=` takes it as it is"
         raise InvalidValueError(message, path, hint=hint) from None

@@ -33,7 +33,7 @@ from jp.config.toml import Data, UnwritableError, formatted, rewritten
 from jp.errors import ConfigurationError, StorageError
 from jp.remedies import ImportSettings, Show, phrase
 
-_HINT = "Check who may write there, and that the disk has room; the file is as it was."
+_HINT = "check who may write there, and that the disk has room; the file is as it was"
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def _refuse_other_format(path: Path) -> None:
     """Refuse to write a TOML file beside one in another format, of which then only one could count."""
     other = next((other for other in map(path.with_suffix, SUFFIXES[1:]) if other.exists()), None)
     if other is not None:
-        hint = phrase("Rewrite it as TOML first: `", ImportSettings(str(other)), "`.")
+        hint = phrase("rewrite it as TOML first: `", ImportSettings(str(other)), "`")
         raise ConfigurationError(f"the settings are in {str(other)!r}, and jp writes only TOML", hint=hint)
 
 
@@ -141,7 +141,7 @@ def _edit(text: str) -> JsonPatch | Assignment:
     value = parse_cfg(text, FILE)
     if isinstance(value, FragmentName):
         msg = f"{text!r} sets nothing"
-        raise ConfigurationError(msg, hint="Write `KEY=VALUE`, or `KEY:=JSON`.")
+        raise ConfigurationError(msg, hint="write `KEY=VALUE`, or `KEY:=JSON`")
     return value
 
 
@@ -179,7 +179,7 @@ def _edited_item(current: Any, edit: Assignment, depth: int) -> Any:
     index = int(edit.path[depth])
     if index >= len(items):
         message = f"{key_text(edit.path[: depth + 1])} is not in the file, whose list has {len(items)} elements"
-        raise InvalidValueError(message, edit.path, hint="Elements are counted from 0; `+=` adds one.")
+        raise InvalidValueError(message, edit.path, hint="elements are counted from 0; `+=` adds one")
     new = _edited(items[index], edit, depth + 1)
     return [*items[:index], *([] if new is msgspec.UNSET else [new]), *items[index + 1 :]]
 
@@ -200,7 +200,7 @@ def _inside(node: Node, current: Any, change: Callable[[Any], Any], path: KeyPat
         return _with(form, "value", change(form["value"]))
     if isinstance(node, Items):
         message = f"{key_text(path)} changes single elements in this file"
-        raise InvalidValueError(message, path, hint="Edit the file by hand.")
+        raise InvalidValueError(message, path, hint="edit the file by hand")
     return change(form)
 
 
@@ -209,7 +209,7 @@ def _set(value: Any, path: KeyPath) -> Any:
         return msgspec.UNSET
     if _has_null(value):
         message = f"{key_text(path)} would hold null, which TOML does not have"
-        raise InvalidValueError(message, path, hint="`KEY:=null` takes one key out.")
+        raise InvalidValueError(message, path, hint="`KEY:=null` takes one key out")
     return value
 
 
@@ -317,9 +317,9 @@ def _rewriting(path: Path) -> Rewriting | None:
     if target == path and adapted == parse(text, path):
         return None
     if target != path and target.exists():
-        raise ConfigurationError(f"{str(target)!r} is there already", hint="Move one of both files away.")
+        raise ConfigurationError(f"{str(target)!r} is there already", hint="move one of both files away")
     if _has_null(adapted):
-        hint = "Take it out, or write the default in its place."
+        hint = "remove it, or write the default in its place"
         raise ConfigurationError(f"{str(path)!r} unsets something with null, which TOML does not have", hint=hint)
     try:
         new = _in_same_layout(rewritten(text if target == path else "", adapted), text if target == path else "")
@@ -352,7 +352,7 @@ def write_rewriting(rewriting: Rewriting) -> None:
     path = rewriting.path
     with exclusive(path.parent):
         if read_text(path) != rewriting.old:
-            raise ConfigurationError(f"{str(path)!r} has just changed", hint="Run the command again.")
+            raise ConfigurationError(f"{str(path)!r} has just changed", hint="run the command again")
         try:
             shutil.copy2(path, rewriting.backup)
             replace_file(rewriting.target, rewriting.new, before=path)
@@ -390,7 +390,7 @@ def _text_of(path: Path) -> str:
     text = read_text(path) if is_file(path) or not path.exists() else None
     if text is None:
         message = f"{str(path)!r} is no file" if path.exists() else f"there is no file {str(path)!r}"
-        raise InvalidFileError(message, hint=phrase("`", Show("settings files"), "` prints which files are read."))
+        raise InvalidFileError(message, hint=phrase("`", Show("settings files"), "` prints which files are read"))
     return text
 
 

@@ -53,7 +53,7 @@ def value_at(config: AppConfig, key: str) -> Any:
                 value = cast("list[Any]", value)[int(name)]
             case _:
                 msg = f"nothing is configured at {key_text(path[: count + 1])!r}"
-                raise ConfigurationError(msg, hint=phrase("Set it with `", SetSettings((f"{key}=VALUE",)), "`."))
+                raise ConfigurationError(msg, hint=phrase("set it with `", SetSettings((f"{key}=VALUE",)), "`"))
     return value
 
 

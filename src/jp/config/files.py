@@ -92,7 +92,7 @@ def require_one_format(candidate: Candidate) -> None:
     """
     if candidate.others:
         names = " and ".join(repr(str(path)) for path in (candidate.path, *candidate.others))
-        raise InvalidFileError(f"only one of {names} can count", hint="Keep one of them, and move the others away.")
+        raise InvalidFileError(f"only one of {names} can count", hint="keep one of them, and move the others away")
 
 
 def _down(root: Path, cwd: Path) -> Iterator[Path]:
@@ -109,8 +109,8 @@ _LONGEST_QUOTE = 80
 # Compiled where they are used: a file without an error needs none of them.
 _POSITION = r"\s*\(at line (\d+), column (\d+)\)$"
 _REMEDIES: Mapping[type[OSError], str] = {
-    PermissionError: "Check its permissions with `ls -l`.",
-    IsADirectoryError: "A configuration is a file: move the directory away.",
+    PermissionError: "check its permissions with `ls -l`",
+    IsADirectoryError: "a configuration is a file: move the directory away",
 }
 _END = r"\s*\(at end of document\)$"
 
@@ -143,14 +143,14 @@ def read_text(path: Path) -> str | None:
         raise InvalidFileError(msg, hint=_REMEDIES.get(type(error), "")) from None
     if len(data) > _LARGEST:
         msg = f"{str(path)!r} is larger than {_LARGEST} bytes"
-        raise InvalidFileError(msg, hint="No configuration is that long: is it the right file?")
+        raise InvalidFileError(msg, hint="no configuration is that long: is it the right file?")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = len(data[data.rfind(b"\n", 0, error.start) + 1 : error.start].decode()) + 1
         msg = f"{str(path)!r}, line {line}, column {column}: the file is no UTF-8"
-        raise InvalidFileError(msg, hint="Convert it first: `iconv -f latin1 -t utf-8`.") from None
+        raise InvalidFileError(msg, hint="convert it first: `iconv -f latin1 -t utf-8`") from None
 
 
 def parse(text: str, path: Path) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def parse(text: str, path: Path) -> dict[str, Any]:
         raise _malformed(text, path, str(error)) from None
     except RecursionError:
         msg = f"{str(path)!r} is nested too deeply"
-        raise InvalidFileError(msg, hint="Remove some of the nested brackets.") from None
+        raise InvalidFileError(msg, hint="remove some of the nested brackets") from None
 
 
 def _parse_other(text: str, path: Path) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def _malformed(text: str, path: Path, problem: str) -> InvalidFileError:
     match = re.search(_POSITION, problem)
     line, column = (int(match[1]), int(match[2])) if match is not None else (len(lines), len(lines[-1]) + 1)
     what = re.sub(_END, " before the file's end", re.sub(_POSITION, "", problem))
-    hint = 'Strings must be quoted, and every key has a value: `key = "value"`.'
+    hint = 'strings must be quoted, and every key has a value: `key = "value"`'
     return _quoting(text, path, what, line, column, hint=hint)
 
 
@@ -318,7 +318,7 @@ def _circular(naming: _Naming, pattern: str, target: Path, chain: tuple[str, ...
     real = os.path.realpath(target)
     ring = (*chain[chain.index(real) :], real)
     msg = f"{naming} extends {pattern!r}, so {str(target)!r} extends itself"
-    return InvalidFileError(msg, hint=f"Take it out. By way of: {', '.join(ring)}.")
+    return InvalidFileError(msg, hint=f"remove it; the files are {', '.join(ring)}")
 
 
 class _Reader:
@@ -335,7 +335,7 @@ class _Reader:
             return []
         if len(self._seen) >= _MOST_FILES:
             msg = f"{chain[0]!r} extends more than {_MOST_FILES} files"
-            raise InvalidFileError(msg, hint="Narrow the patterns in `extends`.")
+            raise InvalidFileError(msg, hint="narrow the patterns in `extends`")
         self._seen.add(real)
         try:
             text = read_text(path)
@@ -403,7 +403,7 @@ class _Reader:
             if layers is None and not self._foreign:
                 error = InvalidFileError(
                     f"{naming} extends {pattern!r}, which does not exist",
-                    hint=f"There is no {str(target)!r}: create it, or take it out.",
+                    hint=f"there is no {str(target)!r}: create it, or remove it",
                 )
                 raise _named_by(chain[:-1], error)
             yield target, layers
@@ -412,26 +412,26 @@ class _Reader:
         path = naming.path
         if "\0" in pattern:
             msg = f"{naming} extends {pattern!r}, which is no path"
-            raise InvalidFileError(msg, hint="Take the NUL character out of it.")
+            raise InvalidFileError(msg, hint="take the NUL character out of it")
         parts = expanded(pattern).parts
         literal = next((index for index, part in enumerate(parts) if _WILDCARDS & set(part)), len(parts))
         base = path.parent.joinpath(*parts[:literal])
         if literal == len(parts):
             if base.suffix not in SUFFIXES:
                 msg = f"{naming} extends {pattern!r}, which is no configuration file"
-                hint = "Name a file that ends in '.toml', or a pattern such as 'skill/*.toml'."
+                hint = "name a file that ends in '.toml', or a pattern such as 'skill/*.toml'"
                 raise InvalidFileError(msg, hint=hint)
             yield _there(base)
             return
         if self._leaves(base):
             msg = f"{naming} extends {pattern!r}: a pattern may not leave the workspace"
-            raise InvalidFileError(msg, hint="Name the files one by one.")
+            raise InvalidFileError(msg, hint="name the files one by one")
         yield from self._matches(base, parts[literal:], naming)
 
     def _matches(self, base: Path, parts: tuple[str, ...], naming: _Naming) -> list[Path]:
         if any("**" in part and part != "**" for part in parts):  # Python 3.13 would read it as '*'
             msg = f"{naming} extends {'/'.join(parts)!r}: '**' must be a whole name between slashes"
-            raise InvalidFileError(msg, hint="A pattern looks like 'skill/*.toml'.")
+            raise InvalidFileError(msg, hint="a pattern looks like 'skill/*.toml'")
         found = [match for match in base.glob("/".join(parts)) if match.suffix in SUFFIXES and is_file(match)]
         return sorted(match for match in found if not _is_hidden(match, base) and not match.samefile(naming.path))
 
@@ -526,9 +526,9 @@ def _is_foreign(path: Path, places: Places) -> bool:
 
 def _not_found(name: str, searched: Sequence[Path]) -> ConfigurationError:
     places = ", ".join(os.fspath(path) for path in searched)
-    hint = f"Searched: {places}."
+    hint = f"searched: {places}"
     if _is_key(name):
-        hint = f"To set that key, write `{name}=VALUE`."
+        hint = f"to set that key, write `{name}=VALUE`"
     return ConfigurationError(f"no configuration is called {name!r}", hint=hint)
 
 

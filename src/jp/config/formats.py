@@ -25,8 +25,8 @@ _MOST_VALUES = 50_000
 
 _JSON_POSITION = r"\s*\(byte (\d+)\)$"
 _JSON5_POSITION = r"near (\d+)"
-_JSON_HINT = "JSON quotes every key and has no comments; `.json5` is less strict."
-_HINT = "A configuration is a table of keys and values."
+_JSON_HINT = "JSON quotes every key and has no comments; `.json5` is less strict"
+_HINT = "a configuration is a table of keys and values"
 
 
 class MalformedError(Exception):
@@ -184,6 +184,6 @@ def _below(value: object) -> Iterable[object]:
         for name in entries:
             if not isinstance(name, str):
                 msg = f"a key must be a text, got {name!r}"
-                raise MalformedError(msg, 1, 1, hint="Put it in quotes.")
+                raise MalformedError(msg, 1, 1, hint="put it in quotes")
         return entries.values()
     return cast("list[object]", value) if isinstance(value, list) else ()

@@ -28,7 +28,7 @@ class NoSuchElementError(ConfigurationError):
     def __init__(self, path: KeyPath, length: int) -> None:
         super().__init__(
             f"{key_text(path)} does not exist: the list has {length} elements",
-            hint="Elements are counted from 0; `+=` adds one.",
+            hint="elements are counted from 0; `+=` adds one",
         )
         self.path = path
 

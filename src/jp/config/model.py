@@ -433,7 +433,7 @@ def resolve_alias(name: str, aliases: Mapping[str, str]) -> str:
     while "/" not in name and (name := aliases.get(name) or shipped_aliases().get(name, "")) != "":
         if name in chain:
             msg = f"the alias {chain[0]!r} leads in a circle: {' → '.join([*chain, name])}"
-            raise ConfigurationError(msg, hint="Point one of them at a model, as `provider/name`.")
+            raise ConfigurationError(msg, hint="point one of them at a model, as `provider/name`")
         chain.append(name)
     return chain[-1]
 

@@ -109,7 +109,7 @@ def _map_form(notes: Notes, form: JsonObject, path: KeyPath) -> JsonObject:
             message = (
                 f"{key_text((*path, name))} = {got(form[name])} is a setting of the original JP that jp cannot keep"
             )
-            hint = f"Write the entries into {key_text(path)!r} itself, in a file that comes first."
+            hint = f"write the entries into {key_text(path)!r} itself, in a file that comes first"
             notes.refuse(InvalidValueError(message, (*path, name), hint=hint))
         elif is_used:
             notes.ignore((*path, name), form[name])

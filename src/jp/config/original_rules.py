@@ -52,7 +52,7 @@ def _drop(notes: Notes, value: Any, path: KeyPath) -> Any:
 def _server_type(notes: Notes, value: Any, path: KeyPath) -> Any:
     if value != "stdio":
         message = f"{key_text(path)} expects 'stdio', got {got(value)}"
-        hint = "A server with `command` speaks on its standard streams, one with `url` streamable HTTP: take it out."
+        hint = "a server with `command` speaks on its standard streams, one with `url` streamable HTTP: remove it"
         notes.refuse(InvalidValueError(message, path, hint=hint))
     return msgspec.UNSET
 
@@ -60,7 +60,7 @@ def _server_type(notes: Notes, value: Any, path: KeyPath) -> Any:
 def _checksum(notes: Notes, value: Any, path: KeyPath) -> Any:
     del value
     message = f"{key_text(path)} is a setting of the original JP, and jp cannot verify a program before it starts it"
-    hint = "Take it out if you want the server started unverified."
+    hint = "remove it if you want the server started unverified"
     notes.refuse(InvalidValueError(message, path, hint=hint, of_key=True))
     return msgspec.UNSET
 
@@ -69,7 +69,7 @@ def _base_url_env(notes: Notes, value: Any, path: KeyPath) -> Any:
     if value == "OPENAI_BASE_URL":  # the original's default, by which no file says anything of an address
         return _drop(notes, value, path)
     message = f"{key_text(path)} is a setting of the original JP, and jp takes no address from a variable"
-    hint = f"Write the address, with its version, as `{key_text((*path[:-1], 'base_url'))}`."
+    hint = f"write the address, with its version, as `{key_text((*path[:-1], 'base_url'))}`"
     notes.refuse(InvalidValueError(message, path, hint=hint, of_key=True))
     return msgspec.UNSET
 
@@ -244,7 +244,7 @@ def _file_rules(notes: Notes, value: Any, path: KeyPath) -> Any:
     if not any(_ONLY_INRULES & table_of(rule).keys() for rule in rules):
         if rules != sorted(rules, key=_depth):
             message = f"{key_text(path)}: jp takes the last rule that matches, the original JP that of the longest path"
-            notes.refuse(InvalidValueError(message, path, hint="Put the rules for longer paths last."))
+            notes.refuse(InvalidValueError(message, path, hint="put the rules for longer paths last"))
         return cast("Any", value)
     found = [_file_rule(notes, rule, (*path, str(index))) for index, rule in enumerate(rules)]
     return sorted(found, key=_depth)
@@ -301,7 +301,7 @@ def _account(notes: Notes, value: Any, path: KeyPath) -> Any:
     keys = [entry.partition(":")[2] for entry in chain if entry.partition(":")[0] in {"api_key", "api"}]
     if not keys:
         message = f"{key_text((*path, 'auth'))} allows no API key, and jp has no other way to authenticate"
-        hint = "Add 'api_key' to it if jp may use one, which is billed by the token."
+        hint = "add 'api_key' to it if jp may use one, which is billed by the token"
         notes.refuse(InvalidValueError(message, (*path, "auth"), hint=hint))
     elif len(chain) > 1:
         notes.ignore((*path, "auth"), chain)

@@ -40,11 +40,11 @@ def parse_key(text: str) -> KeyPath:
         match = _NAME.match(text, position)
         if match is None:
             msg = f"{text!r} is not a key"
-            hint = phrase("Keys look like `assistant.model.id`; see them with `", Show("settings"), "`.")
+            hint = phrase("keys look like `assistant.model.id`; see them with `", Show("settings"), "`")
             raise ConfigurationError(msg, hint=hint)
         if len(names) == _MOST_NAMES:
             shown = f"{text[:_SHOWN]}…"
-            raise ConfigurationError(f"{shown!r} is nested too deeply", hint=f"A key has at most {_MOST_NAMES} names.")
+            raise ConfigurationError(f"{shown!r} is nested too deeply", hint=f"a key has at most {_MOST_NAMES} names")
         names.append(next(name for name in match.groups()[:3] if name is not None))
         position = match.end()
         more = match[4] == "."
@@ -464,7 +464,7 @@ class UnknownKeyError(InvalidValueError):
 
     def __init__(self, path: KeyPath, table: Table, root: Table) -> None:
         level = f"in {key_text(path[:-1])!r}" if len(path) > 1 else "at the top"
-        hint = f"Known {level}: {', '.join(table.fields)}."
+        hint = f"known {level}: {', '.join(table.fields)}"
         super().__init__(f"unknown key {key_text(path)!r}", path, hint=hint, of_key=True)
         self._table = table
         self._root = root
@@ -473,9 +473,9 @@ class UnknownKeyError(InvalidValueError):
         """Return the same error with the nearest known key."""
         nearest = nearest_key(self.path, self._root, self._table.fields)
         is_originals = is_only_originals(self.path)
-        known = ", which the original JP has and jp has not" if is_originals else ""
-        message = f"{self.message}{known}; the nearest known key is {nearest!r}"
-        hint = f"Take it out. {self.hint}" if is_originals else self.hint
+        known = f"{key_text(self.path)!r} is a JP (Rust) setting that jp does not support"
+        message = f"{known if is_originals else self.message}; the nearest known key is {nearest!r}"
+        hint = f"remove it; {self.hint}" if is_originals else self.hint
         return InvalidValueError(message, self.path, hint=hint, of_key=True)
 
 
@@ -484,7 +484,7 @@ def unexpected(node: Node, value: Any, path: KeyPath, *, hint: str = "") -> Inva
     message = f"{key_text(path)} expects {expected(node)}, got {got(value)}"
     near = nearest_choice(node, value)
     if near:
-        hint = f"Did you mean {near!r}?"
+        hint = f"did you mean {near!r}?"
     return InvalidValueError(message, path, hint=hint or f"Such as `{key_text(path)} = {example(node)}`.")
 
 
@@ -492,6 +492,6 @@ def unknown(path: KeyPath, table: Table, root: Table) -> InvalidValueError:
     """Return the error of a key whose last name `table` does not have; see `explained`."""
     if root == APP and path[0] in FILE.fields and path[0] not in APP.fields:
         message = f"{path[0]!r} has a meaning only in a file"
-        hint = phrase("Write it into one, and give that as `", UseOption(Option.CONFIG, "@FILE"), "`.")
+        hint = phrase("write it into one, and give that as `", UseOption(Option.CONFIG, "@FILE"), "`")
         return InvalidValueError(message, path, hint=hint)
     return UnknownKeyError(path, table, root)

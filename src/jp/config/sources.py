@@ -103,10 +103,10 @@ def key_of(variable: str, root: Table = APP) -> KeyPath:
     if paths:
         choices = " and ".join(repr(key_text(path)) for path in paths)
         msg = f"environment variable {variable} may mean {choices}"
-        raise ConfigurationError(msg, hint="Put `__` where one name ends and the next begins.")
+        raise ConfigurationError(msg, hint="put `__` where one name ends and the next begins")
     nearest = nearest_key(words, root)
     msg = f"environment variable {variable} means no known key; the nearest known key is {nearest!r}"
-    raise ConfigurationError(msg, hint=f"Its variable is {PREFIX}{nearest.upper().replace('.', '_')}.")
+    raise ConfigurationError(msg, hint=f"its variable is {PREFIX}{nearest.upper().replace('.', '_')}")
 
 
 class _Words(msgspec.Struct, frozen=True):

@@ -31,7 +31,7 @@ class UnwritableError(ConfigurationError):
     """tomlkit cannot change this text without changing what else it says."""
 
     def __init__(self) -> None:
-        super().__init__("the file is written in a way that tomlkit cannot keep", hint="Edit it by hand.")
+        super().__init__("the file is written in a way that tomlkit cannot keep", hint="edit it by hand")
 
 
 def load_toml(text: str) -> Data:

@@ -259,7 +259,7 @@ class UntrustedError(ConfigurationError):
     def __init__(self, values: Sequence[Ignored], *, remedy: TrustWorkspace | None = None) -> None:
         super().__init__(
             phrase("this workspace declares what needs your trust: ", listed(values)),
-            hint=phrase("Look at it and accept it with `", remedy or TrustWorkspace(), "`."),
+            hint=phrase("look at it and accept it with `", remedy or TrustWorkspace(), "`"),
         )
         self.values = tuple(values)
 

@@ -379,7 +379,7 @@ def encode(entry: AnyEntry) -> bytes:
         return _encoder.encode(entry)
     except (UnicodeEncodeError, RecursionError) as error:
         msg = f"an entry cannot be written: {reason_of(error)}"
-        raise UnwritableEntryError(msg, hint="Text has to be UTF-8.") from None
+        raise UnwritableEntryError(msg, hint="text has to be UTF-8") from None
 
 
 def decode(line: bytes) -> AnyEntry:

@@ -61,7 +61,7 @@ class ConversationId(str):
         digits = text.removeprefix(_PREFIX)
         if _DIGITS.fullmatch(digits) is None:
             msg = f"{text!r} is not a conversation id"
-            hint = phrase("Ids look like 'jp-c17800836875'; list them with `", Show("conversations"), "`.")
+            hint = phrase("ids look like 'jp-c17800836875'; list them with `", Show("conversations"), "`")
             raise UsageError(msg, hint=hint)
         return cls.of_digits(digits)
 

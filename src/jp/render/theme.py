@@ -172,7 +172,7 @@ def check_code_theme(name: str) -> None:
     names: list[str] = sorted(styles.get_all_styles())
     if name not in names:
         message = f"{name!r} is no theme for code"
-        raise ConfigurationError(message, hint=f"Set style.code.theme to 'ansi' or one of: {', '.join(names)}.")
+        raise ConfigurationError(message, hint=f"set style.code.theme to 'ansi' or one of: {', '.join(names)}")
 
 
 def styled(text: str, style: str) -> str:

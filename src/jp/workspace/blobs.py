@@ -97,7 +97,7 @@ class DiskBlobs:
         """
         if _SHA256.fullmatch(sha256) is None:
             msg = f"{sha256!r} is not the sha256 of a blob"
-            raise BlobDamagedError(msg, hint="An entry of the log names it: correct that line by hand.")
+            raise BlobDamagedError(msg, hint="an entry of the log names it: correct that line by hand")
         return self.directory / sha256[:2] / sha256[2:4] / sha256
 
     def put(self, data: bytes) -> str:
@@ -117,13 +117,13 @@ class DiskBlobs:
             data = read_file(path)
         except FileNotFoundError:
             msg = f"blob {sha256!r} is missing: there is no {str(path)!r}"
-            raise BlobMissingError(msg, hint="Restore the file from a copy or a clone of the workspace.") from None
+            raise BlobMissingError(msg, hint="restore the file from a copy or a clone of the workspace") from None
         except OSError as error:
             trouble = failure("read", path, error)
             raise BlobError(trouble.message, hint=trouble.hint) from error
         if hashlib.sha256(data).hexdigest() != sha256:
             msg = f"blob {sha256!r} is damaged: {str(path)!r} holds something else"
-            raise BlobDamagedError(msg, hint="Restore the file from a copy or a clone of the workspace.")
+            raise BlobDamagedError(msg, hint="restore the file from a copy or a clone of the workspace")
         return data
 
     def adopt(self, sha256: str, source: BlobStore) -> None:
@@ -266,8 +266,8 @@ def _remedy(carrier: Carrier, error: BlobError) -> str:
     from shlex import quote
 
     attaching = UseOption(Option.ATTACH, quote(carrier.uri))
-    again = phrase("If it has not changed since, attach it again: `", attaching, "`.")
-    return join(" ", (again, error.hint))
+    again = phrase("if it has not changed since, attach it again: `", attaching, "`")
+    return join("; ", (again, error.hint))
 
 
 def with_content(carrier: C, data: bytes) -> C:
@@ -284,5 +284,5 @@ def with_content(carrier: C, data: bytes) -> C:
         text = data.decode()
     except UnicodeDecodeError:
         msg = f"blob {carrier.sha256!r} is not the text that an entry says it is"
-        raise BlobDamagedError(msg, hint="An entry of the log names it: correct that line by hand.") from None
+        raise BlobDamagedError(msg, hint="an entry of the log names it: correct that line by hand") from None
     return replace(carrier, text=text, sha256=None, size=None, chars=None, lines=None)

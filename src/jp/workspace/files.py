@@ -60,32 +60,32 @@ _DENIED = frozenset({errno.EACCES, errno.EPERM})
 _READING = frozenset({"read", "list"})
 _UNWRITTEN = Ask((UseOption(Option.NO_PERSIST),))
 _REMEDIES = {
-    errno.EISDIR: "A directory lies where a file has to be: move it away.",
-    errno.EEXIST: "A file lies where a directory has to be: move it away.",
-    errno.ENOTDIR: "A file lies where a directory has to be: move it away, or let JP_USER_DATA_DIR name another place.",
-    errno.ELOOP: "It is a link, and jp follows none here: put the file itself in its place.",
-    errno.ESPIPE: "It is a pipe: put a file in its place.",
-    errno.ENODEV: "Put a file in its place.",
-    errno.EIO: "The disk reports an error of its own: look at the system's log, and back up what is there.",
-    errno.EMFILE: "This process has too many files open: raise its limit (`ulimit -n`) and run the command again.",
-    errno.ENFILE: "The system has too many files open: close programs and run the command again.",
+    errno.EISDIR: "a directory lies where a file has to be: move it away",
+    errno.EEXIST: "a file lies where a directory has to be: move it away",
+    errno.ENOTDIR: "a file lies where a directory has to be: move it away, or let JP_USER_DATA_DIR name another place",
+    errno.ELOOP: "it is a link, and jp follows none here: put the file itself in its place",
+    errno.ESPIPE: "it is a pipe: put a file in its place",
+    errno.ENODEV: "put a file in its place",
+    errno.EIO: "the disk reports an error of its own: look at the system's log, and back up what is there",
+    errno.EMFILE: "this process has too many files open: raise its limit (`ulimit -n`) and run the command again",
+    errno.ENFILE: "the system has too many files open: close programs and run the command again",
     errno.ENAMETOOLONG: phrase(
-        "The path is too long: use a directory with a shorter one (`", Option.WORKSPACE, "`, JP_USER_DATA_DIR)."
+        "the path is too long: use a directory with a shorter one (`", Option.WORKSPACE, "`, JP_USER_DATA_DIR)."
     ),
-    errno.EROFS: phrase("The file system is read-only; `", _UNWRITTEN, "` asks without writing anything."),
-    errno.ENOSPC: "Free some space on the disk and run the command again.",
-    errno.EDQUOT: "Free some of your quota on the disk (`quota`) and run the command again.",
-    errno.ENOENT: "It has gone meanwhile: see with `ls -ld` which directory of its path is there.",
-    errno.EBUSY: "Another program uses it: end that and run the command again.",
-    errno.ETXTBSY: "Another program uses it: end that and run the command again.",
-    errno.ESTALE: "The network's file system has lost it: mount it again and run the command again.",
-    errno.ETIMEDOUT: "The network's file system does not answer: look at its mount and run the command again.",
-    errno.EMLINK: "The directory is full: move some of what is in it to another place.",
-    errno.ENOMEM: "The system has no memory left: close programs and run the command again.",
-    errno.EXDEV: "The two places are on different file systems: use places on one.",
+    errno.EROFS: phrase("the file system is read-only; `", _UNWRITTEN, "` asks without writing anything."),
+    errno.ENOSPC: "free some space on the disk and run the command again",
+    errno.EDQUOT: "free some of your quota on the disk (`quota`) and run the command again",
+    errno.ENOENT: "it has gone meanwhile: see with `ls -ld` which directory of its path is there",
+    errno.EBUSY: "another program uses it: end that and run the command again",
+    errno.ETXTBSY: "another program uses it: end that and run the command again",
+    errno.ESTALE: "the network's file system has lost it: mount it again and run the command again",
+    errno.ETIMEDOUT: "the network's file system does not answer: look at its mount and run the command again",
+    errno.EMLINK: "the directory is full: move some of what is in it to another place",
+    errno.ENOMEM: "the system has no memory left: close programs and run the command again",
+    errno.EXDEV: "the two places are on different file systems: use places on one",
 }
 _OTHERWISE = phrase(
-    "Look at that path with `ls -ld`, and at its file system with `df`; `", _UNWRITTEN, "` writes nothing."
+    "look at that path with `ls -ld`, and at its file system with `df`; `", _UNWRITTEN, "` writes nothing."
 )
 LARGEST = 2 * 1024 * 1024 * 1024
 """The most bytes of a log or of a blob that are read."""
@@ -93,8 +93,8 @@ LARGEST = 2 * 1024 * 1024 * 1024
 SMALL = 16 * 1024 * 1024
 """The most bytes of any other file of a workspace."""
 
-_TOO_LARGE_TO_READ = "Nothing that jp writes is that large: move it away, or restore it from a copy."
-_TOO_LARGE_TO_WRITE = "Raise this process's limit on the size of files (`ulimit -f`)."
+_TOO_LARGE_TO_READ = "nothing that jp writes is that large: move it away, or restore it from a copy"
+_TOO_LARGE_TO_WRITE = "raise this process's limit on the size of files (`ulimit -f`)"
 _UNSYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
 
 
@@ -117,13 +117,13 @@ def _hint(action: str, number: int | None) -> str:
         return _TOO_LARGE_TO_READ if action in _READING else _TOO_LARGE_TO_WRITE
     if action == "lock" and number in _LOCKLESS:
         return (
-            "Its file system has no locks (NFS without lockd): let JP_USER_DATA_DIR name a directory on a local disk, "
-            "where jp keeps its locks."
+            "its file system has no locks (NFS without lockd): let JP_USER_DATA_DIR name a directory on a local disk, "
+            "where jp keeps its locks"
         )
     if number in _DENIED and action in _READING:
-        return "Check who may read it: `ls -ld` shows that of a path."
+        return "check who may read it: `ls -ld` shows that of a path"
     if number in _DENIED:
-        return phrase("Check who may write there (`ls -ld`); `", _UNWRITTEN, "` asks without writing anything.")
+        return phrase("check who may write there (`ls -ld`); `", _UNWRITTEN, "` asks without writing anything.")
     return _OTHERWISE if number is None else _REMEDIES.get(number, _OTHERWISE)
 
 

@@ -77,14 +77,14 @@ def find_sources(path: Path) -> list[Path]:
     """
     if not path.is_dir():
         what = "is not a directory" if path.exists() else "does not exist"
-        hint = "Name the directory of a conversation, or one that holds several, such as a workspace."
+        hint = "name the directory of a conversation, or one that holds several, such as a workspace"
         raise UsageError(f"{str(path)!r} {what}", hint=hint)
     if _is_conversation(path):
         return [path]
     for place in (path / MARKER / "conversations", path / "conversations", path):
         if found := [*_conversations_in(place), *_conversations_in(place / ARCHIVE)]:
             return found
-    hint = f"The directory of a conversation holds {EVENTS!r}, or {ORIGINAL_EVENTS!r} of the original JP."
+    hint = f"the directory of a conversation holds {EVENTS!r}, or {ORIGINAL_EVENTS!r} of the original JP"
     raise UsageError(f"{str(path)!r} holds no conversation", hint=hint)
 
 
@@ -219,7 +219,7 @@ def unpack(path: Path, target: Path) -> None:
     """
     from zipfile import BadZipFile, ZipFile
 
-    hint = "Export the conversation again, as a bundle."
+    hint = "export the conversation again, as a bundle"
     try:
         with ZipFile(path) as bundle:
             names = bundle.namelist()
@@ -238,7 +238,7 @@ def unpack(path: Path, target: Path) -> None:
 def _unpack_file(name: str, data: bytes, target: Path) -> None:
     directory, _, file = name.partition("/")
     if directory == "blobs" and DiskBlobs(target / "blobs", private=True).put(data) != file:
-        raise StorageError(f"the bundle is damaged: {name!r} holds something else", hint="Export it again.")
+        raise StorageError(f"the bundle is damaged: {name!r} holds something else", hint="export it again")
     if conversation_id_of(directory) is not None and file in _BUNDLE_NAMES:
         make_directories(target / "conversations" / directory, private=True)
         create_file(target / "conversations" / directory / file, data)

@@ -121,7 +121,7 @@ def _platform_directory(kind: Literal["config", "data", "cache"], environment: M
         return Path(find.get(kind, platformdirs.user_cache_dir)("jp", appauthor=False))
     except RuntimeError:
         msg = "this user has no home directory"
-        raise StorageError(msg, hint="Set JP_USER_DATA_DIR to a directory that you may write to.") from None
+        raise StorageError(msg, hint="set JP_USER_DATA_DIR to a directory that you may write to") from None
 
 
 def find_root(start: Path) -> Path | None:
@@ -149,7 +149,7 @@ def explicit_root(path: Path) -> Path:
     root = path.absolute()
     if not (root / MARKER).is_dir():
         msg = f"{str(path)!r} is not the root of a workspace: it has no {MARKER!r} directory"
-        raise WorkspaceNotFoundError(msg, hint=phrase("Create one with `", CreateWorkspace(str(path)), "`."))
+        raise WorkspaceNotFoundError(msg, hint=phrase("create one with `", CreateWorkspace(str(path)), "`"))
     return root
 
 
@@ -272,6 +272,6 @@ def _read_id(path: Path) -> str | None:
     if _ID.fullmatch(identity) is None:
         msg = f"{str(path)!r} does not hold the id of a workspace"
         raise StorageError(
-            msg, hint="Restore it, or delete it: jp then writes a new one, and local conversations start again."
+            msg, hint="restore it, or delete it: jp then writes a new one, and local conversations start again"
         )
     return identity

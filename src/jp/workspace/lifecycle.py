@@ -183,7 +183,7 @@ def remove_conversation(storage: Storage, directory: Path, *, stamps: Stamps) ->
     """
     if not any((directory / name).exists() for name in _FILES):
         msg = f"{str(directory)!r} holds nothing of a conversation"
-        raise StorageError(msg, hint="Look at it, and delete it by hand if it is not needed.")
+        raise StorageError(msg, hint="look at it, and delete it by hand if it is not needed")
     hidden = storage.conversations / f".removed-{directory.name}-{os.urandom(4).hex()}"
     with storage_errors("remove", directory):
         if is_in_archive(directory):

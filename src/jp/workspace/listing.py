@@ -62,7 +62,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 _decoder = msgspec.json.Decoder(Metadata)
 _fields_decoder: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _MOMENTS = ("pinned_at", "archived_at", "expires_at", "last_activated_at")
-_HINT = "Correct the file by hand, or delete it: title and labels are lost with it, the conversation is not."
+_HINT = "correct the file by hand, or delete it: title and labels are lost with it, the conversation is not"
 
 
 def encode_metadata(metadata: Metadata) -> bytes:

@@ -127,7 +127,7 @@ class Lock:
 
     def _locked(self) -> LockedError:
         msg = f"conversation {self._subject!r} is locked: {self._whose()} is writing it"
-        hint = phrase("Wait for it with `", UseOption(Option.PATIENCE, "60s"), "`, or use another conversation.")
+        hint = phrase("wait for it with `", UseOption(Option.PATIENCE, "60s"), "`, or use another conversation")
         return LockedError(msg, hint=hint)
 
     def _whose(self) -> str:

@@ -78,7 +78,7 @@ class LogFile:
         except BlockingIOError:
             os.close(descriptor)
             msg = f"{str(path)!r} is being written by a process with another user data directory"
-            raise LockedError(msg, hint="Wait until that user or container is done.") from None
+            raise LockedError(msg, hint="wait until that user or container is done") from None
         except OSError:
             # A file system without locks; the conversation's own lock is held.
             pass
@@ -111,7 +111,7 @@ class LogFile:
                 raise
         except FileExistsError:
             msg = f"{str(path)!r} was written by another process just now"
-            raise LockedError(msg, hint="Run the command again: it continues what is there.") from None
+            raise LockedError(msg, hint="run the command again: it continues what is there") from None
         except OSError as error:
             raise failure("write", path, error) from error
         created = cls(descriptor, path)
@@ -192,7 +192,7 @@ class LogFile:
             change = "removed or replaced"
         if change:
             msg = f"{str(self.path)!r} was {change} by another program while jp was writing it"
-            hint = phrase("Look at it with `", Show("answer"), "`, then run the command again.")
+            hint = phrase("look at it with `", Show("answer"), "`, then run the command again")
             raise StorageError(msg, hint=hint)
 
     def _write(self, descriptor: int, line: bytes) -> None:
@@ -433,7 +433,7 @@ class Log:
             lines = b"".join(map(line_of, kept))
         except (UnicodeEncodeError, UnwritableEntryError) as error:
             msg = f"an entry cannot be written: {error}"
-            raise StorageError(msg, hint="Text has to be UTF-8; nothing of this entry was kept.") from None
+            raise StorageError(msg, hint="text has to be UTF-8; nothing of this entry was kept") from None
         self._sink.append(lines)
         self._stream.entries.extend(kept)
         self._last = _last_id(kept) or self._last
@@ -461,7 +461,7 @@ class Log:
         if self._sync_error is not None:
             error, self._sync_error = self._sync_error, None
             msg = f"the disk reported an error, the newest entries may be lost: {error.strerror or error}"
-            hint = phrase("Check the disk, and look at the conversation with `", Show("answer"), "`.")
+            hint = phrase("check the disk, and look at the conversation with `", Show("answer"), "`")
             raise StorageError(msg, hint=hint)
 
     def __enter__(self) -> Self:

@@ -96,7 +96,7 @@ def leave_archive(directory: Path, storage: Storage) -> Path:
 
 def _check_free(path: Path) -> None:
     if os.path.lexists(path):
-        raise StorageError(f"{str(path)!r} is in the way", hint="Look at it, and move it away by hand.")
+        raise StorageError(f"{str(path)!r} is in the way", hint="look at it, and move it away by hand")
 
 
 def _appear(directory: Path, reserved: Path, moved: Path) -> None:

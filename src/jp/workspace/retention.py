@@ -350,4 +350,4 @@ def unarchive_conversation(workspace: Workspace, info: ConversationInfo, lock: L
 
 def _check_still_there(workspace: Workspace, info: ConversationInfo) -> None:
     if workspace.get(info.id).directory != info.directory:
-        raise StorageError(f"conversation {str(info.id)!r} was moved to another place just now", hint="Run it again.")
+        raise StorageError(f"conversation {str(info.id)!r} was moved to another place just now", hint="run it again")

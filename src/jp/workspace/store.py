@@ -126,14 +126,14 @@ def _decode_lines(lines: list[bytes], path: Path) -> list[AnyEntry]:
 
 
 def _damaged(line: bytes, error: MalformedEntryError, number: int, path: Path) -> LogDamagedError:
-    hint = "Correct the line by hand or restore the file; jp never skips a line of a log."
+    hint = "correct the line by hand or restore the file; jp never skips a line of a log"
     if line.startswith(_CONFLICT_MARKERS):
         hint = phrase(
             "Git left a conflict between two branches that continued this conversation: `",
             ChangeConversation("merge", conversation_id_of(path.parent.name) or ""),
             "` keeps the turns of both; with `",
             UseOption(Option.FORK),
-            "` it makes the other side a conversation of its own.",
+            "` it makes the other side a conversation of its own",
         )
     return LogDamagedError(f"{str(path)!r}, line {number}: {error.message}", hint=hint)
 
@@ -150,16 +150,16 @@ def _check_header(entries: list[AnyEntry], path: Path) -> None:
             found = _format_of(raw, path)
         case None:
             msg = f"{str(path)!r} holds no entry"
-            hint = "Restore the file from a copy; if nothing was said yet, remove the conversation."
+            hint = "restore the file from a copy; if nothing was said yet, remove the conversation"
             raise LogDamagedError(msg, hint=hint)
         case _:
             msg = f"{str(path)!r} does not start with a header"
-            raise LogDamagedError(msg, hint="Restore the first line: it holds the log's format.")
+            raise LogDamagedError(msg, hint="restore the first line: it holds the log's format")
     if found > FORMAT:
         msg = f"{str(path)!r} has format {found}, and this version of jp reads up to {FORMAT}"
-        raise LogFormatError(msg, hint="Upgrade jp.")
+        raise LogFormatError(msg, hint="upgrade jp")
     if found < 1 or not isinstance(entries[0], Header) or not entries[0].nonce:
-        raise LogDamagedError(f"{str(path)!r} has a malformed header", hint="Restore the first line from a copy.")
+        raise LogDamagedError(f"{str(path)!r} has a malformed header", hint="restore the first line from a copy")
 
 
 def _format_of(raw: bytes, path: Path) -> int:
@@ -178,13 +178,13 @@ def missing_log(directory: Path) -> StorageError:
     """Return the error for a directory without a log."""
     if not directory.exists():
         msg = f"there is no conversation at {str(directory)!r}"
-        hint = phrase("It may have been removed just now; list what is there with `", Show("conversations"), "`.")
+        hint = phrase("it may have been removed just now; list what is there with `", Show("conversations"), "`")
         return LogMissingError(msg, hint=hint)
     if not directory.is_dir():
         msg = f"{str(directory)!r} is not a directory, so no conversation"
-        return LogMissingError(msg, hint=phrase("List what is there with `", Show("conversations"), "`."))
+        return LogMissingError(msg, hint=phrase("list what is there with `", Show("conversations"), "`"))
     msg = f"{str(directory)!r} is not a conversation: it has no {EVENTS!r}"
-    hint = phrase("Restore that file from a copy; `", ChangeConversation("delete"), "` takes away what is left.")
+    hint = phrase("restore that file from a copy; `", ChangeConversation("delete"), "` takes away what is left")
     return LogMissingError(msg, hint=hint)
 
 
@@ -269,7 +269,7 @@ def read_original(directory: Path) -> list[AnyEntry]:
     try:
         return convert(data, conversation, OriginalSettings(read_base_config(directory)))
     except MalformedOriginalError as error:
-        hint = "Correct the file by hand or restore it from a copy; jp never skips a part of a conversation."
+        hint = "correct the file by hand or restore it from a copy; jp never skips a part of a conversation"
         raise OriginalDamagedError(f"{str(path)!r}: {error.message}", hint=hint) from None
 
 
@@ -314,7 +314,7 @@ def read_base_config(directory: Path) -> JsonObject:
         found = _object_decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"{str(path)!r} is not what it should be: {reason_of(error)}"
-        raise StorageError(msg, hint="Correct the file by hand or restore it from a copy.") from None
+        raise StorageError(msg, hint="correct the file by hand or restore it from a copy") from None
 
     from jp.config.sources import in_jps_spelling
 

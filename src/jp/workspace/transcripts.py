@@ -39,7 +39,7 @@ from jp.workspace.listing import Metadata, encode_metadata
 
 Fields = dict[str, Any]
 
-_HINT = "jp imports its own directories and bundles, `logs.db` of llm, and JSONL sessions of Claude Code and Codex."
+_HINT = "jp imports its own directories and bundles, `logs.db` of llm, and JSONL sessions of Claude Code and Codex"
 _NOBODY_WROTE = ("<environment_context>", "<user_instructions>", "<permissions", "# AGENTS.md instructions")
 """Beginnings of messages that Codex writes in the user's place."""
 

@@ -105,12 +105,12 @@ class Workspace:
             self._refuse_link(conversation_id)
             msg = f"there is no conversation {str(conversation_id)!r} here"
             raise ConversationNotFoundError(
-                msg, hint=phrase("List the conversations with `", Show("conversations"), "`.")
+                msg, hint=phrase("list the conversations with `", Show("conversations"), "`")
             )
         if len(found) > 1:
             names = " and ".join(sorted(repr(str(directory)) for directory, _ in found))
             msg = f"several conversations have the id {str(conversation_id)!r}: {names}"
-            raise StorageError(msg, hint="Give one of the directories another number, a later one that is free.")
+            raise StorageError(msg, hint="give one of the directories another number, a later one that is free")
         directory, local = found[0]
         return info_of(conversation_id, directory, local=local)
 
@@ -253,7 +253,7 @@ class Workspace:
 
         if self.get(info.id).directory != info.directory:
             msg = f"conversation {str(info.id)!r} was moved to another place just now"
-            raise StorageError(msg, hint="Run the command again.")
+            raise StorageError(msg, hint="run the command again")
         unmark(info.directory)
 
     def _blobs(self, info: ConversationInfo) -> BlobStore:

@@ -104,14 +104,14 @@ def test_a_dash_is_told_to_be_piped() -> None:
     with pytest.raises(AttachmentError, match="'-' is not an attachment") as raised:
         parse("-", around("-"))
 
-    assert "Standard input is there only for" in raised.value.hint
+    assert "standard input is there only for" in raised.value.hint
 
 
 def test_an_unknown_scheme_names_the_known_ones() -> None:
     with pytest.raises(AttachmentError, match="'http', which is not known") as raised:
         parse("http://example.org", around())
 
-    assert raised.value.hint == "Known schemes: file, gh."
+    assert raised.value.hint == "known schemes: file, gh"
 
 
 def test_a_colon_in_a_missing_name_is_explained() -> None:

@@ -48,7 +48,7 @@ def test_an_unknown_scheme_names_the_known_ones(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(AttachmentError, match="'ftps', which is not known"):
         registry.handler("ftps://x")
 
-    assert raised.value.hint == f"Known schemes: {', '.join(sorted({*BUILT_IN, 'notion'}))}."
+    assert raised.value.hint == f"known schemes: {', '.join(sorted({*BUILT_IN, 'notion'}))}"
     assert looks == [Path("/cache")]
 
 

@@ -395,7 +395,7 @@ def test_what_is_still_to_be_read_is_looked_at(listed: Listed) -> None:
     assert listed.status("docs", excludes=["!*.md"]).detail == "'!*.md' excludes it"
     for text in ("nosuch.txt", "*.nosuch", "empty"):
         assert listed.status(text).state == "missing"
-    assert listed.status("A.TXT").hint == "Did you mean 'a.txt'?"
+    assert listed.status("A.TXT").hint == "did you mean 'a.txt'?"
 
 
 # Other schemes

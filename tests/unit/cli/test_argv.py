@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from jp.cli.command_line.advice import missing_command
 from jp.cli.command_line.argv import GLOBAL_OPTIONS, Option, Settings, extract, find, is_bound, scan_options
 from jp.cli.command_line.commands import Command, Group
 from jp.errors import UsageError
@@ -80,7 +81,7 @@ def test_a_lone_dash_is_no_option() -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["-n", "query"], "options of a command come after its name; see jp --help"),
+        (["-n", "query"], "write it after the command: `jp query -n …`"),
         (["c", "-qn", "ls"], "options of a command come after its name; see jp conversation --help"),
         (
             ["--formt", "json", "query"],
@@ -202,3 +203,11 @@ def test_a_line_that_cannot_be_read_still_says_how_to_report_that(
 
 def test_every_global_option_has_a_long_form() -> None:
     assert all(option.name in GLOBAL_OPTIONS for option in GLOBAL_OPTIONS.values())
+
+
+def test_a_query_that_the_configuration_took_is_told_how_to_go_on() -> None:
+    error = missing_command([("--quiet", ""), ("--cfg", "and more")])
+
+    assert error is not None
+    assert "-c (--cfg) took 'and more' as its value; `jp query` continues" in error.hint
+    assert missing_command([("--cfg", "user.name=a b"), ("--cfg", "dev")]) is None

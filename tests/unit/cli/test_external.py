@@ -69,14 +69,24 @@ CONVERSATION = ROOT.get("c")
             "jp has no command 'print'",
             "did you mean 'jp attachment print' or 'jp conversation print'? jp --help lists the commands",
         ),
-        ("xyzzy", ("jp",), "jp has no command 'xyzzy'", "jp --help lists the commands"),
+        (
+            "xyzzy",
+            ("jp",),
+            "jp has no command 'xyzzy'",
+            "`jp query xyzzy` asks the model; jp --help lists the commands",
+        ),
         (
             "why is it?",
             ("jp", "conversation"),
             "jp conversation has no command 'why is it?'",
             'to ask something: jp "QUESTION"',
         ),
-        ("\x1b", ("jp",), "jp has no command '\\x1b'", "jp --help lists the commands"),
+        (
+            "\x1b",
+            ("jp",),
+            "jp has no command '\\x1b'",
+            "`jp query '\x1b'` asks the model; jp --help lists the commands",
+        ),
         (
             "pth",
             ("jp", "conversation"),

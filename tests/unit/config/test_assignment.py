@@ -203,14 +203,14 @@ def test_an_unknown_key_is_answered_with_what_is_known_at_its_level() -> None:
     with pytest.raises(InvalidValueError) as caught:
         parse_cfg("user.nmae=x")
 
-    assert caught.value.hint == "Known in 'user': name."
+    assert caught.value.hint == "known in 'user': name"
 
 
 def test_a_table_is_asked_for_as_json() -> None:
     with pytest.raises(InvalidValueError) as caught:
         parse_cfg("assistant.model=x")
 
-    assert caught.value.hint == "Give it as JSON: `assistant.model:={…}`."
+    assert caught.value.hint == "give it as JSON: `assistant.model:={…}`"
 
 
 def test_an_assignment_to_a_file_may_name_what_it_extends() -> None:

@@ -74,7 +74,7 @@ def test_a_variable_that_means_no_key_is_answered_with_the_nearest(variable: str
     assert caught.value.message == (
         f"environment variable {variable} means no known key; the nearest known key is {nearest!r}"
     )
-    assert caught.value.hint == f"Its variable is {hint}."
+    assert caught.value.hint == f"its variable is {hint}"
 
 
 def test_a_variable_that_may_mean_two_keys_has_to_be_clearer() -> None:

@@ -100,7 +100,7 @@ def test_files_cannot_extend_themselves(tmp_path: Path) -> None:
 
     assert (
         caught.value.hint
-        == f"Take it out. By way of: {tmp_path / 'a.toml'}, {tmp_path / 'b.toml'}, {tmp_path / 'a.toml'}."
+        == f"remove it; the files are {tmp_path / 'a.toml'}, {tmp_path / 'b.toml'}, {tmp_path / 'a.toml'}"
     )
 
 

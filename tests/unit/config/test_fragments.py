@@ -99,14 +99,14 @@ def test_a_name_that_nothing_has_is_answered_with_the_paths(places: Places, tmp_
         tmp_path / "s" / "config" / "personas" / "dve.toml",
         tmp_path / "s" / "config" / "dve.toml",
     ]
-    assert caught.value.hint == f"Searched: {', '.join(map(str, searched))}."
+    assert caught.value.hint == f"searched: {', '.join(map(str, searched))}"
 
 
 def test_a_key_without_a_value_is_recognised(places: Places) -> None:
     with pytest.raises(ConfigurationError) as caught:
         found("assistant.model.id", places)
 
-    assert caught.value.hint == "To set that key, write `assistant.model.id=VALUE`."
+    assert caught.value.hint == "to set that key, write `assistant.model.id=VALUE`"
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x\n", "/", "//"])
@@ -115,7 +115,7 @@ def test_a_strange_name_is_not_found_either(name: str, places: Places) -> None:
 
     with pytest.raises(ConfigurationError, match="no configuration is called") as caught:
         found(name, places)
-    assert caught.value.hint.startswith("Searched: ")
+    assert caught.value.hint.startswith("searched: ")
 
 
 def test_an_ending_is_not_put_on_twice(places: Places) -> None:

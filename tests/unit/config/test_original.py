@@ -185,10 +185,12 @@ def test_what_the_original_stored_can_be_resolved() -> None:
     ],
 )
 def test_a_setting_that_only_the_original_has_is_told_to_be_one(key: str) -> None:
-    with pytest.raises(ConfigurationError, match="which the original JP has and jp has not; the nearest known") as told:
+    with pytest.raises(
+        ConfigurationError, match=r"is a JP \(Rust\) setting that jp does not support; the nearest known"
+    ) as told:
         parse_cfg(f"{key}=x")
 
-    assert told.value.hint.startswith("Take it out. Known ")
+    assert told.value.hint.startswith("remove it; known ")
 
 
 @pytest.mark.parametrize("key", ["interupt", "style.name", "conversation.tools.mine.naem", "providers.mcp.a.b.type"])

@@ -186,8 +186,8 @@ def test_an_unknown_key_is_answered_with_the_known_ones() -> None:
     with pytest.raises(InvalidValueError) as top:
         read_partial({"usr": 1})
 
-    assert inside.value.hint == "Known in 'user': name."
-    assert top.value.hint.startswith("Known at the top: config_load_paths, assistant, ")
+    assert inside.value.hint == "known in 'user': name"
+    assert top.value.hint.startswith("known at the top: config_load_paths, assistant, ")
 
 
 def test_an_error_can_be_placed() -> None:

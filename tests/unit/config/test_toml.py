@@ -88,7 +88,7 @@ def test_a_key_that_is_not_accepted_is_reported_with_its_line(text: str, message
 @pytest.mark.parametrize(
     ("value", "hint"),
     [
-        ('"Shrot"', "Did you mean 'short'?"),
+        ('"Shrot"', "did you mean 'short'?"),
         ('"xyz"', 'Such as `assistant.request.cache = "off"`.'),
         ("1", 'Such as `assistant.request.cache = "off"`.'),
     ],

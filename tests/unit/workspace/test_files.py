@@ -142,8 +142,8 @@ def test_reading_follows_no_link_and_waits_for_no_pipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "hint"),
     [
-        (errno.ENOSPC, "Free some space"),
-        (errno.EDQUOT, "Free some of your quota"),
+        (errno.ENOSPC, "free some space"),
+        (errno.EDQUOT, "free some of your quota"),
         (errno.EFBIG, "ulimit -f"),
         (errno.EROFS, "--no-persist"),
         (errno.EACCES, "--no-persist"),
@@ -166,7 +166,7 @@ def test_a_failure_says_what_failed_and_what_mends_it(number: int, hint: str) ->
 def test_a_file_system_without_locks_is_said_with_what_moves_the_lock(number: int) -> None:
     trouble = failure("lock", Path("/a/b"), OSError(number, os.strerror(number)))
 
-    assert trouble.hint.startswith("Its file system has no locks")
+    assert trouble.hint.startswith("its file system has no locks")
     assert "JP_USER_DATA_DIR" in trouble.hint
 
 

@@ -125,7 +125,7 @@ def test_a_newer_format_is_not_guessed_at(tmp_path: Path, header: bytes) -> None
     with pytest.raises(LogFormatError, match="has format") as caught:
         read(tmp_path, header + b"\n" + TURN + b"\n")
 
-    assert "Upgrade" in caught.value.hint
+    assert "upgrade" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,7 @@ MOST_CHARS_COMPOSER = 32_000
 MOST_CHARS_OF_ONE = 4_000
 _MOST_CHARS_OF_FACT = 200
 _MOST_CALLS = 20
-_ADVICE = "Write above the line. Save and leave the editor to ask; leave nothing above it to ask nothing."
+_ADVICE = "Write above the line, save, and close the editor to ask. Leave it empty to cancel."
 
 
 def block_quote(text: str) -> str:

@@ -445,7 +445,7 @@ def _read(path: Path) -> str:
         raise ConfigurationError(f"cannot read scenario {str(path)!r}: {error.strerror}", hint=_PLACE) from None
     except UnicodeDecodeError as error:
         message = f"scenario {str(path)!r} is not UTF-8: byte {error.start:,} does not fit"
-        raise ConfigurationError(message, hint="Convert it first: `iconv -f latin1 -t utf-8`.") from None
+        raise ConfigurationError(message, hint="convert it first: `iconv -f latin1 -t utf-8`") from None
 
 
 def create(name: str, *, root: Path, scenario: str | None) -> Provider:

@@ -172,7 +172,7 @@ def read_scenario(text: str, *, source: str) -> Scenario:
     except RecursionError:
         raise ConfigurationError(f"scenario {source!r} is nested too deeply", hint=_FORMAT) from None
     if not scenario.reply:
-        raise ConfigurationError(f"scenario {source!r} has no reply", hint="Give it at least one `[[reply]]`.")
+        raise ConfigurationError(f"scenario {source!r} has no reply", hint="give it at least one `[[reply]]`")
     for index, reply in enumerate(scenario.reply):
         problem = _problem(reply)
         if problem:
@@ -180,8 +180,8 @@ def read_scenario(text: str, *, source: str) -> Scenario:
     return scenario
 
 
-_FORMAT = "Replies count from 0; docs/script-provider.md says what they may hold."
-_SHAPE = 'A scenario is a list of `[[reply]]` tables, such as `text = "Hello"`.'
+_FORMAT = "replies count from 0; docs/script-provider.md says what they may hold"
+_SHAPE = 'a scenario is a list of `[[reply]]` tables, such as `text = "Hello"`'
 
 
 def _problem(reply: Reply) -> str:

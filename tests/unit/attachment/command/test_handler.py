@@ -189,7 +189,7 @@ def programs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("cmd:own-script", "there is no command 'own-script'", "'./own-script'"),
         ("cmd:./own-script", "cannot run './own-script': Permission denied", "chmod +x"),
         ("cmd:./garbage", "cannot run './garbage': Exec format error", "shell"),
-        ("cmd:./directory", "'./directory' is a directory", "Name a program in it"),
+        ("cmd:./directory", "'./directory' is a directory", "name a program in it"),
     ],
 )
 @pytest.mark.usefixtures("programs")

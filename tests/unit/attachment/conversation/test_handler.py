@@ -98,7 +98,7 @@ def test_a_beginning_of_several_names_them_newest_first(context: ResolveContext)
         handler.canonical("jp:1", context)
 
     assert raised.value.message.endswith("jp-c102, and 2 more")
-    assert raised.value.hint == "Give the whole id."
+    assert raised.value.hint == "give the whole id"
 
 
 def test_what_was_undone_is_not_attached(context: ResolveContext) -> None:
@@ -107,7 +107,7 @@ def test_what_was_undone_is_not_attached(context: ResolveContext) -> None:
     assert "## Turn 1\n" in (resolve(reader, "jp:1", context).resources[0].text or "")
     with pytest.raises(AttachmentError, match="has no turns '2'") as raised:
         resolve(reader, "jp:1?select=2", context)
-    assert raised.value.hint == "Its turns are 0 to 1."
+    assert raised.value.hint == "its turns are 0 to 1"
 
 
 @pytest.mark.parametrize(

@@ -168,17 +168,17 @@ def test_a_missing_file_names_what_is_closest(root: Path, attach: Attach) -> Non
     error = failure(attach, "src/mian.rs")
 
     assert error.message == "there is no file 'src/mian.rs'"
-    assert error.hint == "Did you mean 'src/main.rs'?"
+    assert error.hint == "did you mean 'src/main.rs'?"
     assert error.exit_code is ExitCode.ATTACHMENT
 
 
 def test_a_missing_directory_names_what_is_closest(root: Path, attach: Attach) -> None:
     write(root, "source/main.rs")
 
-    assert failure(attach, "sorce/main.rs").hint == "Did you mean 'source/main.rs'?"
-    assert failure(attach, "sorce/other.rs").hint == "Did you mean 'source'?"
+    assert failure(attach, "sorce/main.rs").hint == "did you mean 'source/main.rs'?"
+    assert failure(attach, "sorce/other.rs").hint == "did you mean 'source'?"
     assert failure(attach, "source/main.rs/x").message == "there is no file 'source/main.rs/x'"
-    assert failure(attach, "sorce/*.rs").hint == "Did you mean 'source'?"
+    assert failure(attach, "sorce/*.rs").hint == "did you mean 'source'?"
     assert failure(attach, "source/main.rs/*").message == "there is no file 'source/main.rs/*'"
 
 

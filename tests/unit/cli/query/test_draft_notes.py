@@ -34,7 +34,7 @@ my text
 
 {CUT}
 
-Write above the line. Save and leave the editor to ask; leave nothing above it to ask nothing.
+Write above the line, save, and close the editor to ask. Leave it empty to cancel.
 
 - model: a/b
 

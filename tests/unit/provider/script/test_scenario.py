@@ -53,7 +53,7 @@ def test_every_key_is_read() -> None:
     ("text", "message", "hint"),
     [
         ("reply = 1\n[", "scenario 's.toml' is not TOML: ", "[[reply]]"),
-        ("", "scenario 's.toml' has no reply", "Give it at least one `[[reply]]`."),
+        ("", "scenario 's.toml' has no reply", "give it at least one `[[reply]]`"),
         ("[[replies]]\ntext = 'x'", "scenario 's.toml': unknown key 'replies'", "did you mean 'reply'?"),
         ("[[reply]]\ntext = 'x'\n[[reply]]\ntxt = ''", "reply[1]: unknown key 'txt'", "did you mean 'text'?"),
         (

@@ -57,7 +57,8 @@ def trust(
     options: GlobalOptions,
     *,
     path: Annotated[
-        str | None, typer.Argument(metavar="PATH", show_default=False, help="Root of a workspace, also of another user.")
+        str | None,
+        typer.Argument(metavar="PATH", show_default=False, help="Root of a workspace, also of another user."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     target: Annotated[

@@ -88,6 +88,7 @@ def log_of(entries: Sequence[AnyEntry]) -> bytes:
     return b"".join(encode(entry) + b"\n" for entry in entries)
 
 
+@settings(max_examples=200)
 @given(data=st.data())
 def test_a_merged_log_has_every_turn_once_and_knows_its_branches(data: st.DataObject) -> None:
     base = [HEADER, *data.draw(sides("b", [HEADER]))]

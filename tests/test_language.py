@@ -164,6 +164,23 @@ def test_the_line_about_a_command_is_a_phrase_of_at_most_60_characters() -> None
     assert [line for line in lines if len(line) > 60 or OPENINGS.match(line) or line.endswith(".")] == []
 
 
+def test_every_option_and_argument_has_a_phrase_without_a_final_period_as_help() -> None:
+    phrases = [*OPTIONS]
+    for path, command in walk(COMMANDS, above=("jp",)):
+        page = LoadedCommand(command, path).page()
+        phrases += [(f"{' '.join(path)} {forms}", meaning) for _, rows in page.sections for forms, meaning in rows]
+
+    assert len(phrases) > 150
+    faulty = [name for name, meaning in phrases if not meaning or re.sub(r" \[default: .*\]$", "", meaning)[-1] == "."]
+    assert faulty == []
+
+
+def test_no_line_of_help_is_wider_than_a_terminal_of_80_columns() -> None:
+    for path, command in walk(COMMANDS, above=("jp",)):
+        text = LoadedCommand(command, path).page().render()
+        assert [line for line in text.splitlines() if len(line) > 80] == [], path
+
+
 def test_the_list_finds_words_in_prose_docstrings_and_comments_and_not_in_code() -> None:
     page = "It is made anew.\n`anew`\n```sh\nmend\n```\nIt is Left Out.\n"
     source = '"""What it does."""\nanew = "anew"  # made anew\n'

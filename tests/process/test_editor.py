@@ -63,7 +63,7 @@ def ask(arguments: str, root: Path, env: dict[str, str], *, code: int = 0) -> st
     """What a run shows that ends by itself, but for what it cost."""
     with query(arguments, root, env) as terminal:
         assert terminal.finish() == code, terminal.shown
-    return COST.sub("", terminal.shown)
+    return COST.sub("", terminal.stays)
 
 
 def drafts(root: Path) -> list[Path]:

@@ -243,7 +243,7 @@ _NAME_ONE = phrase(
 _START = phrase("start one with `", Ask((UseOption(Option.NEW),), words="…"), "`")
 TARGET_HELP = (
     "An id or the start of one, '.' (active here), 'prev', 'last' (used last), '@LABEL' or '@LABEL=VALUE', words of a "
-    "title, or '?' to pick one."
+    "title, or '?' to pick one"
 )
 
 

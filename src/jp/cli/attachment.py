@@ -33,7 +33,7 @@ def add(
         list[str],
         typer.Argument(
             help="Files, directories, globs, web addresses, cmd:COMMAND, clipboard:, gh:…, mcp+SERVER+URI, ids of "
-            "conversations; !URI excludes.",
+            "conversations; !URI excludes",
             metavar="URI",
         ),
     ],
@@ -92,7 +92,7 @@ def remove(
     options: GlobalOptions,
     *,
     uris: Annotated[
-        list[str], typer.Argument(help="Sources as `jp attachment ls` shows them, or a part of one.", metavar="URI")
+        list[str], typer.Argument(help="Sources as `jp attachment ls` shows them, or a part of one", metavar="URI")
     ],
     target: Target = ".",
 ) -> None:
@@ -128,7 +128,7 @@ def remove(
 def ls(
     options: GlobalOptions,
     *,
-    check: Annotated[bool, typer.Option("--check", help="Also check remote sources for changes.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Also check remote sources for changes")] = False,
     target: Target = ".",
 ) -> ExitCode | None:
     """List the attached sources of a conversation, with turn, size and changes.
@@ -172,7 +172,7 @@ def print_content(
     options: GlobalOptions,
     *,
     uris: Annotated[
-        list[str] | None, typer.Argument(help="Sources; all attached ones if none is named.", metavar="URI")
+        list[str] | None, typer.Argument(help="Sources; all attached ones if none is named", metavar="URI")
     ] = None,
     target: Target = ".",
 ) -> ExitCode | None:

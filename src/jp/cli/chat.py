@@ -39,17 +39,17 @@ _COMMANDS: Mapping[str, str] = {
 def chat(
     options: GlobalOptions,
     *,
-    words: Annotated[list[str] | None, typer.Argument(help="The first message.", metavar="QUERY")] = None,
-    new: Annotated[bool, typer.Option("-n", "--new", help="Start a new conversation.")] = False,
+    words: Annotated[list[str] | None, typer.Argument(help="The first message", metavar="QUERY")] = None,
+    new: Annotated[bool, typer.Option("-n", "--new", help="Start a new conversation")] = False,
     target: Annotated[str | None, typer.Option("-i", "--id", metavar="TARGET", help=TARGET_HELP)] = None,
     attach: Annotated[
         list[str] | None,
-        typer.Option("-a", "--attach", metavar="URI", help="Attach to the first message; as in `jp query`."),
+        typer.Option("-a", "--attach", metavar="URI", help="Attach to the first message; as in `jp query`"),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("-m", "--model", metavar="ID", help="The model, as provider/name or an alias; sticks.")
+        str | None, typer.Option("-m", "--model", metavar="ID", help="The model, as provider/name or an alias; sticks")
     ] = None,
-    system: Annotated[str | None, typer.Option("--system", metavar="TEXT", help="The system prompt; sticks.")] = None,
+    system: Annotated[str | None, typer.Option("--system", metavar="TEXT", help="The system prompt; sticks")] = None,
 ) -> int:
     """Ask one question after the other, in one conversation.
 

@@ -238,7 +238,7 @@ def _hook_at(directory: Path, name: HookName) -> GitHook:
 
 _Name = Annotated[
     HookName,
-    typer.Argument(help="prepare-commit-msg, commit-msg, pre-push or post-commit.", metavar="NAME"),
+    typer.Argument(help="prepare-commit-msg, commit-msg, pre-push or post-commit", metavar="NAME"),
 ]
 
 
@@ -247,16 +247,16 @@ def install(
     *,
     name: _Name,
     prompt: Annotated[
-        str | None, typer.Option("--prompt", metavar="NAME", help="A saved prompt instead of jp's instruction.")
+        str | None, typer.Option("--prompt", metavar="NAME", help="A saved prompt instead of jp's instruction")
     ] = None,
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="DURATION", help="Go on without an answer after this time.")
+        str, typer.Option("--timeout", metavar="DURATION", help="Go on without an answer after this time")
     ] = DEFAULT_TIMEOUT,
     strict: Annotated[
-        bool, typer.Option("--strict", help="With commit-msg and pre-push: stop git if jp fails or the model objects.")
+        bool, typer.Option("--strict", help="With commit-msg and pre-push: stop git if jp fails or the model objects")
     ] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a hook of jp that was edited.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the script; change nothing.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a hook of jp that was edited")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the script; change nothing")] = False,
 ) -> None:
     """Install a git hook in this repository, where `core.hooksPath` says, for all its worktrees.
 
@@ -311,7 +311,7 @@ def remove(
     options: GlobalOptions,
     *,
     name: _Name,
-    force: Annotated[bool, typer.Option("--force", help="Also if the script was edited.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also if the script was edited")] = False,
 ) -> None:
     """Remove a git hook that jp has installed, and restore the hook that was there before.
 

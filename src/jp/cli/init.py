@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 def init(
     options: GlobalOptions,
     *,
-    path: Annotated[str, typer.Argument(help="Root of the new workspace.", metavar="PATH")] = ".",
+    path: Annotated[str, typer.Argument(help="Root of the new workspace", metavar="PATH")] = ".",
     model: Annotated[
-        str | None, typer.Option("-m", "--model", metavar="ID", help="The model to use, as provider/name or an alias.")
+        str | None, typer.Option("-m", "--model", metavar="ID", help="The model to use, as provider/name or an alias")
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask; use the model that is found if it is the only one.")
+        bool, typer.Option("--yes", "-y", help="Do not ask; use the model that is found if it is the only one")
     ] = False,
     commit_conversations: Annotated[
-        bool, typer.Option("--commit-conversations", help="Do not keep conversations out of git.")
+        bool, typer.Option("--commit-conversations", help="Do not keep conversations out of git")
     ] = False,
 ) -> None:
     """Create a workspace in a directory, for its conversations, attachments and tools.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _Provider = Annotated[
-    str, typer.Argument(help="A provider such as anthropic, or the name of a server of yours.", metavar="PROVIDER")
+    str, typer.Argument(help="A provider such as anthropic, or the name of a server of yours", metavar="PROVIDER")
 ]
 
 
@@ -23,7 +23,7 @@ def set_key(
     options: GlobalOptions,
     *,
     provider: _Provider,
-    from_stdin: Annotated[bool, typer.Option("--stdin", help="Read the key from standard input.")] = False,
+    from_stdin: Annotated[bool, typer.Option("--stdin", help="Read the key from standard input")] = False,
 ) -> None:
     """Store the key of a provider; it replaces a stored one.
 

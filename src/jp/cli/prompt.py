@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from jp.app.options import AnyWorkspace
     from jp.app.prompts import SavedText
 
-_Name = Annotated[str, typer.Argument(help="The prompt's name.", metavar="NAME")]
+_Name = Annotated[str, typer.Argument(help="The prompt's name", metavar="NAME")]
 _Place = Literal["user", "workspace"]
 _Where = Annotated[
     _Place | None,
-    typer.Option("--in", metavar="PLACE", help="user or workspace; where both have it, the default is workspace."),
+    typer.Option("--in", metavar="PLACE", help="user or workspace; where both have it, the default is workspace"),
 ]
 
 
@@ -25,12 +25,12 @@ def add(
     *,
     name: _Name,
     words: Annotated[
-        list[str] | None, typer.Argument(help="The prompt; @FILE is the text of a file.", metavar="TEXT")
+        list[str] | None, typer.Argument(help="The prompt; @FILE is the text of a file", metavar="TEXT")
     ] = None,
     where: Annotated[
-        _Place, typer.Option("--in", metavar="PLACE", help="user: for you; workspace: for all who work in it.")
+        _Place, typer.Option("--in", metavar="PLACE", help="user: for you; workspace: for all who work in it")
     ] = "user",
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a prompt of this name.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a prompt of this name")] = False,
 ) -> None:
     """Save a prompt, typed, piped in or written in your editor; `jp query --prompt NAME` uses it for one turn.
 

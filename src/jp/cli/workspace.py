@@ -57,12 +57,11 @@ def trust(
     options: GlobalOptions,
     *,
     path: Annotated[
-        str | None,
-        typer.Argument(metavar="PATH", show_default=False, help="Root of a workspace, also of another user."),
+        str | None, typer.Argument(metavar="PATH", show_default=False, help="Root of a workspace, also of another user")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask")] = False,
     target: Annotated[
-        str | None, typer.Option("-i", "--id", metavar="TARGET", help="Include what this conversation declares.")
+        str | None, typer.Option("-i", "--id", metavar="TARGET", help="Include what this conversation declares")
     ] = None,
 ) -> ExitCode | None:
     """Accept what the files of this workspace declare: tools that run without asking, servers, keys, prompts.
@@ -115,7 +114,7 @@ def doctor(
     options: GlobalOptions,
     *,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Repair logs: save cut lines beside them, give open calls a result.")
+        bool, typer.Option("--repair", help="Repair logs: save cut lines beside them, give open calls a result")
     ] = False,
 ) -> ExitCode | None:
     """Check settings, model, key, servers, sandbox, and every conversation with its blobs.
@@ -153,7 +152,7 @@ def doctor(
 
 
 def gc(
-    options: GlobalOptions, *, apply: Annotated[bool, typer.Option("--apply", help="Delete what is listed.")] = False
+    options: GlobalOptions, *, apply: Annotated[bool, typer.Option("--apply", help="Delete what is listed")] = False
 ) -> None:
     """List the files that no conversation needs, and conversations that have expired; delete them with --apply.
 

@@ -19,7 +19,7 @@ _INSTALL = {
 def completion(
     options: GlobalOptions,
     *,
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="bash, zsh or fish.", metavar="SHELL")],
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="bash, zsh or fish", metavar="SHELL")],
 ) -> None:
     """Print the script with which a shell completes jp's command line.
 

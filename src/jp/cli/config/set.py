@@ -26,10 +26,10 @@ def set_value(
     *,
     values: Annotated[
         list[str],
-        typer.Argument(help="key=value, key:=json, key+=value, key:+=json; key:=null removes.", metavar="KEY=VALUE"),
+        typer.Argument(help="key=value, key:=json, key+=value, key:+=json; key:=null removes", metavar="KEY=VALUE"),
     ],
     where: Annotated[
-        Which, typer.Option("--in", metavar="FILE", help="workspace, user, or cwd (.jp.toml here).")
+        Which, typer.Option("--in", metavar="FILE", help="workspace, user, or cwd (.jp.toml here)")
     ] = "workspace",
 ) -> None:
     """Set values in a configuration file; everything else in it stays, comments included.
@@ -66,9 +66,9 @@ def import_files(
     *,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(help="Files (default: all that are read here, and fragments).", metavar="PATH"),
+        typer.Argument(help="Files (default: all that are read here, and fragments)", metavar="PATH"),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes; make none.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes; make none")] = False,
 ) -> None:
     """Rewrite configuration of the original JP in jp's spelling, as TOML.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _OptionalTarget = Annotated[
-    str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation (default: settings of new ones).")
+    str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation (default: settings of new ones)")
 ]
 
 
@@ -30,9 +30,9 @@ def show(
     options: GlobalOptions,
     *,
     target: _OptionalTarget = None,
-    origins: Annotated[bool, typer.Option("--origins", help="Show the origin of each value.")] = False,
+    origins: Annotated[bool, typer.Option("--origins", help="Show the origin of each value")] = False,
     unsupported: Annotated[
-        bool, typer.Option("--ignored", help="List what is ignored or read differently, and where.")
+        bool, typer.Option("--ignored", help="List what is ignored or read differently, and where")
     ] = False,
 ) -> None:
     """Show the configuration in effect, as TOML.
@@ -97,7 +97,7 @@ def _unsupported_line(setting: Mapping[str, Any]) -> str:
 def get(
     options: GlobalOptions,
     *,
-    key: Annotated[str, typer.Argument(help="A key, such as assistant.model.id.", metavar="KEY")],
+    key: Annotated[str, typer.Argument(help="A key, such as assistant.model.id", metavar="KEY")],
     target: _OptionalTarget = None,
 ) -> None:
     """Print one value: text as it is, anything else as JSON, nothing if it is not set.
@@ -181,10 +181,10 @@ def fmt(
     *,
     paths: Annotated[
         list[str] | None,
-        typer.Argument(help="Files (default: all that are read here).", metavar="PATH"),
+        typer.Argument(help="Files (default: all that are read here)", metavar="PATH"),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; list the files to change, and exit with 1.")
+        bool, typer.Option("--check", help="Change nothing; list the files to change, and exit with 1")
     ] = False,
 ) -> ExitCode:
     """Write configuration files in one layout: plain spacing, an empty line before each table.
@@ -246,11 +246,11 @@ def explain(
     options: GlobalOptions,
     *,
     key: Annotated[
-        str, typer.Argument(help="A key such as assistant.model.id, or a table such as assistant.", metavar="KEY")
+        str, typer.Argument(help="A key such as assistant.model.id, or a table such as assistant", metavar="KEY")
     ],
     target: Annotated[
         str | None,
-        typer.Option("-i", "--id", metavar="TARGET", help="A conversation (default: settings of new ones)."),
+        typer.Option("-i", "--id", metavar="TARGET", help="A conversation (default: settings of new ones)"),
     ] = None,
 ) -> None:
     """Explain how a key got its value: the value of each layer, least specific first, and its effect.

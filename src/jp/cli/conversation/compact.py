@@ -278,38 +278,36 @@ def compact(
     *,
     targets: Annotated[list[str] | None, typer.Argument(help=TARGET_HELP, metavar="TARGET")] = None,
     profile: Annotated[
-        str | None, typer.Option("--profile", metavar="NAME", help="Profile: default, heavy, light, or your own.")
+        str | None, typer.Option("--profile", metavar="NAME", help="Profile: default, heavy, light, or your own")
     ] = None,
     start: Annotated[
         str | None,
         bound_value(
             "--from",
             bare="last",
-            help_text="The first turn; bare: what follows the last compaction.",
+            help_text="The first turn; bare: what follows the last compaction",
             reads=is_titled,
         ),
     ] = None,
-    end: Annotated[str | None, bound_value("--to", bare="-0", help_text="The last turn.", reads=is_titled)] = None,
+    end: Annotated[str | None, bound_value("--to", bare="-0", help_text="The last turn", reads=is_titled)] = None,
     turn: Annotated[
-        str | None, typer.Option("--turn", metavar="N|A..B", help="These turns; they count from 0, -1 is the last.")
+        str | None, typer.Option("--turn", metavar="N|A..B", help="These turns; they count from 0, -1 is the last")
     ] = None,
     keep: Annotated[
         str | None,
         typer.Option(
-            "--keep", "--keep-last", metavar="N", help="Keep the newest N turns, or 2h, or 20k tokens of them."
+            "--keep", "--keep-last", metavar="N", help="Keep the newest N turns, or 2h, or 20k tokens of them"
         ),
     ] = None,
     keep_first: Annotated[
         str | None,
-        typer.Option("--keep-first", metavar="N", help="Keep the first N turns, or 2h, or 20k tokens of them."),
+        typer.Option("--keep-first", metavar="N", help="Keep the first N turns, or 2h, or 20k tokens of them"),
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(
-            "--budget", metavar="N", help="Shrink the context to 40k tokens, or to 25% of it, and no further."
-        ),
+        typer.Option("--budget", metavar="N", help="Shrink the context to 40k tokens, or to 25% of it, and no further"),
     ] = None,
-    reasoning: Annotated[bool, typer.Option("-r", "--reasoning", help="Strip the model's reasoning.")] = False,
+    reasoning: Annotated[bool, typer.Option("-r", "--reasoning", help="Strip the model's reasoning")] = False,
     tools: Annotated[
         str | None,
         optional_value(
@@ -318,12 +316,12 @@ def compact(
             bare="strip",
             metavar="MODE",
             reads=("strip", "digest", "omit", "strip-requests", "strip-responses").__contains__,
-            help_text="Tool calls: strip (bare), digest, omit, strip-requests or strip-responses.",
+            help_text="Tool calls: strip (bare), digest, omit, strip-requests or strip-responses",
         ),
     ] = None,
     resources: Annotated[
         str | None,
-        typer.Option("--resources", metavar="superseded", help="Hide outdated copies of refreshed files."),
+        typer.Option("--resources", metavar="superseded", help="Hide outdated copies of refreshed files"),
     ] = None,
     summarize: Annotated[
         str | None,
@@ -333,21 +331,21 @@ def compact(
             bare="",
             metavar="CONTEXT",
             reads=None,
-            help_text="Write a summary; CONTEXT says what matters.",
+            help_text="Write a summary; CONTEXT says what matters",
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("-m", "--model", metavar="ID", help="Model that writes the summary.")
+        str | None, typer.Option("-m", "--model", metavar="ID", help="Model that writes the summary")
     ] = None,
-    local: Annotated[bool, typer.Option("--local", help="Write the summary from the log, without a model.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask if little would be freed.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Preview; change nothing.")] = False,
+    local: Annotated[bool, typer.Option("--local", help="Write the summary from the log, without a model")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask if little would be freed")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Preview; change nothing")] = False,
     propose: Annotated[
-        bool, typer.Option("--propose", help="Write a summary for review; apply it with --apply ID.")
+        bool, typer.Option("--propose", help="Write a summary for review; apply it with --apply ID")
     ] = False,
-    apply: Annotated[str | None, typer.Option("--apply", metavar="ID", help="Apply the proposal ID.")] = None,
+    apply: Annotated[str | None, typer.Option("--apply", metavar="ID", help="Apply the proposal ID")] = None,
     list_profiles: Annotated[
-        bool, typer.Option("--list-profiles", help="List the profiles and what each does; change nothing.")
+        bool, typer.Option("--list-profiles", help="List the profiles and what each does; change nothing")
     ] = False,
     reset: Annotated[
         str | None,
@@ -356,7 +354,7 @@ def compact(
             bare="all",
             metavar="N",
             reads=lambda word: word == "all" or is_number(word),
-            help_text="Undo all compactions, or the Nth that `show` lists.",
+            help_text="Undo all compactions, or the Nth that `show` lists",
         ),
     ] = None,
 ) -> ExitCode:

@@ -21,7 +21,7 @@ Target = Annotated[str, typer.Option("-i", "--id", metavar="TARGET", help=TARGET
 def add(
     options: GlobalOptions,
     *,
-    labels: Annotated[list[str], typer.Argument(help="Labels; K alone has no value.", metavar="K=V")],
+    labels: Annotated[list[str], typer.Argument(help="Labels; K alone has no value", metavar="K=V")],
     target: Target = ".",
 ) -> None:
     """Add labels to a conversation, or change their values.
@@ -40,8 +40,8 @@ def add(
 def remove(
     options: GlobalOptions,
     *,
-    names: Annotated[list[str] | None, typer.Argument(help="Names of labels.", metavar="K")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Remove all labels.")] = False,
+    names: Annotated[list[str] | None, typer.Argument(help="Names of labels", metavar="K")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Remove all labels")] = False,
     target: Target = ".",
 ) -> None:
     """Remove labels from a conversation.
@@ -127,19 +127,19 @@ def edit(
     options: GlobalOptions,
     *,
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Its title.")] = None,
-    no_title: Annotated[bool, typer.Option("--no-title", help="Remove its title; jp does not create another.")] = False,
-    labels: Annotated[list[str] | None, typer.Option("--label", metavar="K=V", help="A label; repeatable.")] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Its title")] = None,
+    no_title: Annotated[bool, typer.Option("--no-title", help="Remove its title; jp does not create another")] = False,
+    labels: Annotated[list[str] | None, typer.Option("--label", metavar="K=V", help="A label; repeatable")] = None,
     no_labels: Annotated[
-        list[str] | None, typer.Option("--no-label", metavar="K", help="Remove a label; repeatable.")
+        list[str] | None, typer.Option("--no-label", metavar="K", help="Remove a label; repeatable")
     ] = None,
-    pin: Annotated[bool, typer.Option("--pin", help="Pin it: it never expires.")] = False,
-    unpin: Annotated[bool, typer.Option("--unpin", help="Unpin it.")] = False,
-    local: Annotated[bool, typer.Option("--local", help="Move it out of the workspace, to your own data.")] = False,
-    no_local: Annotated[bool, typer.Option("--no-local", help="Move it into the workspace.")] = False,
+    pin: Annotated[bool, typer.Option("--pin", help="Pin it: it never expires")] = False,
+    unpin: Annotated[bool, typer.Option("--unpin", help="Unpin it")] = False,
+    local: Annotated[bool, typer.Option("--local", help="Move it out of the workspace, to your own data")] = False,
+    no_local: Annotated[bool, typer.Option("--no-local", help="Move it into the workspace")] = False,
     expires: Annotated[
         str | None,
-        typer.Option("--expires", metavar="DURATION|never", help="Delete it after this time, such as 12h."),
+        typer.Option("--expires", metavar="DURATION|never", help="Delete it after this time, such as 12h"),
     ] = None,
 ) -> None:
     """Change the title, labels, pin, expiry or place of a conversation. Its messages stay unchanged.

@@ -26,14 +26,14 @@ def fork(
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
     turn: Annotated[
         str | None,
-        typer.Option("--turn", metavar="N|A..B", help="Copy these turns; they count from 0, -1 is the last."),
+        typer.Option("--turn", metavar="N|A..B", help="Copy these turns; they count from 0, -1 is the last"),
     ] = None,
-    last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="Copy the last N turns.")] = None,
+    last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="Copy the last N turns")] = None,
     title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help="Its title (default: that of its source).")
+        str | None, typer.Option("--title", metavar="TEXT", help="Its title (default: that of its source)")
     ] = None,
     labels: Annotated[
-        list[str] | None, typer.Option("--label", metavar="K=V", help="Another label; repeatable.")
+        list[str] | None, typer.Option("--label", metavar="K=V", help="Another label; repeatable")
     ] = None,
     compact: Annotated[
         str | None,
@@ -42,12 +42,12 @@ def fork(
             bare="",
             metavar="PROFILE",
             reads=is_usual_profile,
-            help_text="Shrink its context; see `jp conversation compact`.",
+            help_text="Shrink its context; see `jp conversation compact`",
         ),
     ] = None,
-    local: Annotated[bool, typer.Option("--local", help="Store it outside the workspace.")] = False,
-    no_local: Annotated[bool, typer.Option("--no-local", help="Store it in the workspace.")] = False,
-    no_use: Annotated[bool, typer.Option("--no-use", help="Do not make it the active conversation.")] = False,
+    local: Annotated[bool, typer.Option("--local", help="Store it outside the workspace")] = False,
+    no_local: Annotated[bool, typer.Option("--no-local", help="Store it in the workspace")] = False,
+    no_use: Annotated[bool, typer.Option("--no-use", help="Do not make it the active conversation")] = False,
 ) -> None:
     """Copy turns of a conversation into a new one, which becomes the active one. Prints its id.
 
@@ -91,7 +91,7 @@ def remove(
     options: GlobalOptions,
     *,
     targets: Annotated[list[str], typer.Argument(help=TARGET_HELP, metavar="TARGET")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask")] = False,
 ) -> ExitCode | None:
     """Delete conversations permanently.
 
@@ -152,9 +152,9 @@ def import_conversations(
     *,
     paths: Annotated[
         list[str],
-        typer.Argument(help="A directory of conversations, or a file to import.", metavar="PATH"),
+        typer.Argument(help="A directory of conversations, or a file to import", metavar="PATH"),
     ],
-    local: Annotated[bool, typer.Option("--local", help="Store them outside the workspace.")] = False,
+    local: Annotated[bool, typer.Option("--local", help="Store them outside the workspace")] = False,
 ) -> None:
     """Copy conversations of jp, JP (Rust), llm, Claude Code or Codex into this workspace.
 

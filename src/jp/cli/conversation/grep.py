@@ -23,34 +23,34 @@ _ORIGINAL = "jp-original"
 def grep(
     options: GlobalOptions,
     *,
-    pattern: Annotated[list[str], typer.Argument(metavar="PATTERN", help="Words, or a regular expression.")],
+    pattern: Annotated[list[str], typer.Argument(metavar="PATTERN", help="Words, or a regular expression")],
     kinds: Annotated[
         list[str] | None,
-        typer.Option("--in", metavar="KIND,…", help="Only in user, assistant, tool or attachment; repeatable."),
+        typer.Option("--in", metavar="KIND,…", help="Only in user, assistant, tool or attachment; repeatable"),
     ] = None,
     labels: Annotated[
-        list[str] | None, typer.Option("--label", metavar="K=V", help="Only conversations with this label; repeatable.")
+        list[str] | None, typer.Option("--label", metavar="K=V", help="Only conversations with this label; repeatable")
     ] = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="WHEN", help="Only those used since: 2d, 3h or 2026-01-31.")
+        str | None, typer.Option("--since", metavar="WHEN", help="Only those used since: 2d, 3h or 2026-01-31")
     ] = None,
     around: Annotated[
-        int, typer.Option("-C", "--context", metavar="N", min=0, help="N lines before and after each match.")
+        int, typer.Option("-C", "--context", metavar="N", min=0, help="N lines before and after each match")
     ] = 0,
-    everywhere: Annotated[bool, typer.Option("--all", help="Search all known workspaces.")] = False,
-    regex: Annotated[bool, typer.Option("--regex", help="PATTERN is a regular expression.")] = False,
-    words: Annotated[bool, typer.Option("--words", help="PATTERN is words.")] = False,
+    everywhere: Annotated[bool, typer.Option("--all", help="Search all known workspaces")] = False,
+    regex: Annotated[bool, typer.Option("--regex", help="PATTERN is a regular expression")] = False,
+    words: Annotated[bool, typer.Option("--words", help="PATTERN is words")] = False,
     ignore_case: Annotated[
-        bool, typer.Option("--ignore-case", help="Match an expression in any case; words always do.")
+        bool, typer.Option("--ignore-case", help="Match an expression in any case; words always do")
     ] = False,
 ) -> ExitCode | None:
     """Search messages, tool calls, results and attachments. The exit code is 1 without a match.
 
     PATTERN is words, all of which have to be in one passage (a message or a part of a long one), in any order and
     case. With an operator such as `|`, `*`, `(` or `[` it is a regular expression that a line has to match. Each match
-    begins with ID:TURN, which `print`, `--attach` and `--fork` accept. Archived conversations are searched too, undone turns are not, and secrets are
-    redacted. --all searches your own conversations, the local ones of every workspace, and workspaces that were
-    searched before.
+    begins with ID:TURN, which `print`, `--attach` and `--fork` accept. Archived conversations are searched too, undone
+    turns are not, and secrets are redacted. --all searches your own conversations, the local ones of every workspace,
+    and workspaces that were searched before.
 
     Examples:
         jp conversation grep parser error
@@ -126,12 +126,12 @@ def export(
     options: GlobalOptions,
     *,
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
-    form: Annotated[str, typer.Option("--to", metavar="FORM", help="md, json, html, bundle or jp-original.")] = "md",
+    form: Annotated[str, typer.Option("--to", metavar="FORM", help="md, json, html, bundle or jp-original")] = "md",
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="PATH", help="A new file to write (default: stdout).")
+        str | None, typer.Option("-o", "--output", metavar="PATH", help="A new file to write (default: stdout)")
     ] = None,
     with_secrets: Annotated[
-        bool, typer.Option("--with-secrets", help="Keep secrets; bundle and jp-original always do.")
+        bool, typer.Option("--with-secrets", help="Keep secrets; bundle and jp-original always do")
     ] = False,
 ) -> None:
     """Export a conversation as Markdown, JSON, an HTML page, a bundle, or files of JP (Rust).
@@ -213,7 +213,7 @@ def merge(
     options: GlobalOptions,
     *,
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
-    fork: Annotated[bool, typer.Option("--fork", help="Make the other side a conversation of its own.")] = False,
+    fork: Annotated[bool, typer.Option("--fork", help="Make the other side a conversation of its own")] = False,
 ) -> None:
     """Resolve a git conflict in a conversation that two branches continued.
 

@@ -51,17 +51,17 @@ def ls(
     options: GlobalOptions,
     *,
     limit: Annotated[
-        int | None, typer.Option("-n", "--limit", metavar="N", min=1, help="Only the N most recently used.")
+        int | None, typer.Option("-n", "--limit", metavar="N", min=1, help="Only the N most recently used")
     ] = None,
     labels: Annotated[
         list[str] | None,
         typer.Option(
-            "--label", metavar="K=V", help="Only those with this label; K alone matches any value; repeatable."
+            "--label", metavar="K=V", help="Only those with this label; K alone matches any value; repeatable"
         ),
     ] = None,
-    pinned: Annotated[bool, typer.Option("--pinned", help="Only pinned ones.")] = False,
+    pinned: Annotated[bool, typer.Option("--pinned", help="Only pinned ones")] = False,
     archived: Annotated[
-        bool, typer.Option("--archived", help="Only archived ones, which are omitted otherwise.")
+        bool, typer.Option("--archived", help="Only archived ones, which are omitted otherwise")
     ] = False,
 ) -> None:
     """List conversations, most recent last. `*` marks this terminal's active one.
@@ -111,7 +111,7 @@ def path(
     options: GlobalOptions,
     *,
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
-    log: Annotated[bool, typer.Option("--log", help="The file that holds the entries.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="The file that holds the entries")] = False,
 ) -> None:
     """Print the directory of a conversation.
 

@@ -31,21 +31,21 @@ def print_stream(
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
     turn: Annotated[
         str | None,
-        typer.Option("--turn", metavar="N|A..B", help="These turns; they count from 0, -1 is the last."),
+        typer.Option("--turn", metavar="N|A..B", help="These turns; they count from 0, -1 is the last"),
     ] = None,
-    last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="The last N turns only.")] = None,
+    last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="The last N turns only")] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Print attached content, tool output and settings in full.")
+        bool, typer.Option("--full", help="Print attached content, tool output and settings in full")
     ] = False,
-    hide_reasoning: Annotated[bool, typer.Option("--hide-reasoning", help="Omit the model's reasoning.")] = False,
-    hide_tools: Annotated[bool, typer.Option("--hide-tools", help="Omit tool calls and their output.")] = False,
+    hide_reasoning: Annotated[bool, typer.Option("--hide-reasoning", help="Omit the model's reasoning")] = False,
+    hide_tools: Annotated[bool, typer.Option("--hide-tools", help="Omit tool calls and their output")] = False,
     compacted: Annotated[
-        bool, typer.Option("--compacted", help="Print what the model sees, under the numbers of the turns.")
+        bool, typer.Option("--compacted", help="Print what the model sees, under the numbers of the turns")
     ] = False,
     as_sent: Annotated[
         str | None,
         typer.Option(
-            "--as-sent", metavar="TURN[.CYCLE]", help="Print the request of this turn as it was sent to the provider."
+            "--as-sent", metavar="TURN[.CYCLE]", help="Print the request of this turn as it was sent to the provider"
         ),
     ] = None,
 ) -> None:
@@ -144,12 +144,12 @@ def _view(options: GlobalOptions, read: ReadConversation, extent: Extent) -> Ite
 def recall(
     options: GlobalOptions,
     *,
-    handle: Annotated[str, typer.Argument(metavar="HANDLE", help="The handle, or at least its first 8 digits.")],
+    handle: Annotated[str, typer.Argument(metavar="HANDLE", help="The handle, or at least its first 8 digits")],
     target: Annotated[str, typer.Option("-i", "--id", metavar="TARGET", help=TARGET_HELP)] = ".",
     offset: Annotated[
-        int | None, typer.Option("--offset", metavar="N", min=0, help="First byte, counted from 0.")
+        int | None, typer.Option("--offset", metavar="N", min=0, help="First byte, counted from 0")
     ] = None,
-    lines: Annotated[int | None, typer.Option("--lines", metavar="N", min=1, help="At most N lines of text.")] = None,
+    lines: Annotated[int | None, typer.Option("--lines", metavar="N", min=1, help="At most N lines of text")] = None,
 ) -> None:
     """Print content that is hidden or shortened in the model's view, by its handle.
 

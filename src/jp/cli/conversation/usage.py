@@ -277,7 +277,7 @@ def usage(
     options: GlobalOptions,
     *,
     target: Annotated[str, typer.Argument(help=TARGET_HELP)] = ".",
-    cycles: Annotated[bool, typer.Option("--cycles", help="Show a row for each cycle instead of each turn.")] = False,
+    cycles: Annotated[bool, typer.Option("--cycles", help="Show a row for each cycle instead of each turn")] = False,
 ) -> None:
     """Show the tokens and the cost of a conversation, and its cache misses.
 

@@ -29,13 +29,13 @@ def ls(
     options: GlobalOptions,
     *,
     provider: Annotated[
-        str | None, typer.Argument(help="Only models of this provider, or server of yours.", metavar="PROVIDER")
+        str | None, typer.Argument(help="Only models of this provider, or server of yours", metavar="PROVIDER")
     ] = None,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="Fetch the lists of the providers first, and cache them.")
+        bool, typer.Option("--refresh", help="Fetch the lists of the providers first, and cache them")
     ] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Include dated snapshots and models that do not chat.")
+        bool, typer.Option("--all", help="Include dated snapshots and models that do not chat")
     ] = False,
 ) -> ExitCode | None:
     """List models: context window, price of a million tokens in USD, abilities and aliases.

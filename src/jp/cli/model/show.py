@@ -180,7 +180,7 @@ class _Fact(NamedTuple):
 def show(
     options: GlobalOptions,
     *,
-    model: Annotated[str, typer.Argument(help="As provider/name, or an alias of yours.", metavar="ID")],
+    model: Annotated[str, typer.Argument(help="As provider/name, or an alias of yours", metavar="ID")],
 ) -> None:
     """Show the facts about a model and their sources: the configuration, the provider's list, jp's table.
 

@@ -17,13 +17,13 @@ def query(
     options: GlobalOptions,
     *,
     words: Annotated[
-        list[str] | None, typer.Argument(help="The question; '-' reads it from stdin.", metavar="QUERY")
+        list[str] | None, typer.Argument(help="The question; '-' reads it from stdin", metavar="QUERY")
     ] = None,
-    new: Annotated[bool, typer.Option("-n", "--new", help="Start a new conversation.")] = False,
+    new: Annotated[bool, typer.Option("-n", "--new", help="Start a new conversation")] = False,
     target: Annotated[str | None, typer.Option("-i", "--id", metavar="TARGET", help=TARGET_HELP)] = None,
     or_new: Annotated[
         bool,
-        typer.Option("--or-new", help="With --id and a label or title: start a conversation with it if there is none."),
+        typer.Option("--or-new", help="With --id and a label or title: start a conversation with it if there is none"),
     ] = False,
     fork: Annotated[
         str | None,
@@ -32,17 +32,17 @@ def query(
             bare="-1",
             metavar="TURN",
             reads=is_number,
-            help_text="Ask in a copy of the conversation, up to and including TURN (or ID:TURN); bare: all of it.",
+            help_text="Ask in a copy of the conversation, up to and including TURN (or ID:TURN); bare: all of it",
         ),
     ] = None,
     local: Annotated[
-        bool, typer.Option("--local", help="With --new or --fork: store it outside the workspace.")
+        bool, typer.Option("--local", help="With --new or --fork: store it outside the workspace")
     ] = False,
     title: Annotated[
-        str | None, typer.Option("--title", metavar="TEXT", help="With --new or --fork: its title.")
+        str | None, typer.Option("--title", metavar="TEXT", help="With --new or --fork: its title")
     ] = None,
     labels: Annotated[
-        list[str] | None, typer.Option("--label", metavar="K=V", help="With --new or --fork: a label; repeatable.")
+        list[str] | None, typer.Option("--label", metavar="K=V", help="With --new or --fork: a label; repeatable")
     ] = None,
     tmp: Annotated[
         str | None,
@@ -51,7 +51,7 @@ def query(
             bare=DEFAULT_LIFETIME,
             metavar="DURATION",
             reads=is_duration,
-            help_text=f"With --new or --fork: delete it after this long; bare: {DEFAULT_LIFETIME}.",
+            help_text=f"With --new or --fork: delete it after this long; bare: {DEFAULT_LIFETIME}",
         ),
     ] = None,
     attach: Annotated[
@@ -62,15 +62,15 @@ def query(
             "--attachment",
             metavar="URI",
             help="Attach a file, directory, glob, web address, cmd:COMMAND, clipboard:, gh:…, mcp+SERVER+URI, a "
-            "conversation by its id, or standard input with '-'; !URI excludes.",
+            "conversation by its id, or standard input with '-'; !URI excludes",
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("-m", "--model", metavar="ID", help="The model, as provider/name or an alias; sticks.")
+        str | None, typer.Option("-m", "--model", metavar="ID", help="The model, as provider/name or an alias; sticks")
     ] = None,
     params: Annotated[
         list[str] | None,
-        typer.Option("-p", "--param", metavar="K=V", help="A parameter, such as temperature=0; sticks."),
+        typer.Option("-p", "--param", metavar="K=V", help="A parameter, such as temperature=0; sticks"),
     ] = None,
     reasoning: Annotated[
         str | None,
@@ -78,10 +78,10 @@ def query(
             "-r",
             "--reasoning",
             metavar="LEVEL",
-            help="Reasoning effort: off, low, medium, high, … or a number of tokens; sticks.",
+            help="Reasoning effort: off, low, medium, high, … or a number of tokens; sticks",
         ),
     ] = None,
-    system: Annotated[str | None, typer.Option("--system", metavar="TEXT", help="The system prompt; sticks.")] = None,
+    system: Annotated[str | None, typer.Option("--system", metavar="TEXT", help="The system prompt; sticks")] = None,
     tools: Annotated[
         list[str] | None,
         switched_value(
@@ -91,7 +91,7 @@ def query(
             bare="*",
             metavar="NAME",
             help_text="Offer the model a tool, or with -T no longer; NAME may be a pattern such as 'fs_*', bare: all. "
-            "Left to right; sticks.",
+            "Left to right; sticks",
         ),
     ] = None,
     tool_use: Annotated[
@@ -100,26 +100,26 @@ def query(
             "-u",
             "--tool-use",
             metavar="WHEN",
-            help="Tool choice: auto, none, required, or a tool's name; sticks.",
+            help="Tool choice: auto, none, required, or a tool's name; sticks",
         ),
     ] = None,
     approve: Annotated[
-        list[str] | None, typer.Option("--approve", metavar="NAME,…", help="Run these tools without asking.")
+        list[str] | None, typer.Option("--approve", metavar="NAME,…", help="Run these tools without asking")
     ] = None,
-    approve_all: Annotated[bool, typer.Option("--approve-all", help="Run every enabled tool without asking.")] = False,
-    deny_all: Annotated[bool, typer.Option("--deny-all", help="Deny every tool that would ask.")] = False,
-    edit: Annotated[bool, typer.Option("-e", "--edit", help="Write or finish the query in an editor.")] = False,
-    no_edit: Annotated[bool, typer.Option("-E", "--no-edit", help="Never open an editor.")] = False,
+    approve_all: Annotated[bool, typer.Option("--approve-all", help="Run every enabled tool without asking")] = False,
+    deny_all: Annotated[bool, typer.Option("--deny-all", help="Deny every tool that would ask")] = False,
+    edit: Annotated[bool, typer.Option("-e", "--edit", help="Write or finish the query in an editor")] = False,
+    no_edit: Annotated[bool, typer.Option("-E", "--no-edit", help="Never open an editor")] = False,
     replay: Annotated[
-        bool, typer.Option("--replay", help="Undo the last turn and send its request again, with the words added.")
+        bool, typer.Option("--replay", help="Undo the last turn and send its request again, with the words added")
     ] = False,
-    quote: Annotated[bool, typer.Option("--quote", help="Quote the last answer, and write below it.")] = False,
+    quote: Annotated[bool, typer.Option("--quote", help="Quote the last answer, and write below it")] = False,
     template: Annotated[
-        bool, typer.Option("-%", "--template", help="The query is a Jinja template of `template.values`.")
+        bool, typer.Option("-%", "--template", help="The query is a Jinja template of `template.values`")
     ] = False,
     prompt: Annotated[
         str | None,
-        typer.Option("--prompt", metavar="NAME", help="A saved prompt around the query; see `jp prompt`."),
+        typer.Option("--prompt", metavar="NAME", help="A saved prompt around the query; see `jp prompt`"),
     ] = None,
     schema: Annotated[
         str | None,
@@ -127,11 +127,11 @@ def query(
             "-s",
             "--schema",
             metavar="SCHEMA",
-            help="Answer with a JSON value that fits SCHEMA: JSON Schema, fields such as 'name, age int', or @FILE.",
+            help="Answer with a JSON value that fits SCHEMA: JSON Schema, fields such as 'name, age int', or @FILE",
         ),
     ] = None,
     extract: Annotated[
-        bool, typer.Option("-x", "--extract", help="Print the first fenced code block of the answer, and only that.")
+        bool, typer.Option("-x", "--extract", help="Print the first fenced code block of the answer, and only that")
     ] = False,
     compact: Annotated[
         str | None,
@@ -140,27 +140,25 @@ def query(
             bare="",
             metavar="PROFILE",
             reads=is_usual_profile,
-            help_text="First shrink the context; see `jp conversation compact`.",
+            help_text="First shrink the context; see `jp conversation compact`",
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be sent; send and write nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent; send and write nothing")] = False,
     exact: Annotated[
         bool,
-        typer.Option("--exact", help="With --dry-run: let the provider count tokens; needs an API key and network."),
+        typer.Option("--exact", help="With --dry-run: let the provider count tokens; needs an API key and network"),
     ] = False,
     max_cycles: Annotated[
-        int | None, typer.Option("--max-cycles", metavar="N", min=1, help="Stop after N requests to the model.")
+        int | None, typer.Option("--max-cycles", metavar="N", min=1, help="Stop after N requests to the model")
     ] = None,
     max_cost: Annotated[
         float | None,
-        typer.Option("--max-cost", metavar="USD", help="Stop before the cost exceeds this; keep the output so far."),
+        typer.Option("--max-cost", metavar="USD", help="Stop before the cost exceeds this; keep the output so far"),
     ] = None,
     deadline: Annotated[
         str | None,
         typer.Option(
-            "--deadline", metavar="DURATION", help="Stop after this time, such as 90s or 5m; keep the output so far."
+            "--deadline", metavar="DURATION", help="Stop after this time, such as 90s or 5m; keep the output so far"
         ),
     ] = None,
     wait: Annotated[
@@ -168,19 +166,17 @@ def query(
         typer.Option(
             "--wait",
             metavar="DURATION",
-            help="Time to wait while another process writes the conversation; 0: do not wait.",
+            help="Time to wait while another process writes the conversation; 0: do not wait",
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Send the input even if it is very large.")] = False,
-    no_stdin: Annotated[bool, typer.Option("--no-stdin", help="Do not read standard input.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Send the input even if it is very large")] = False,
+    no_stdin: Annotated[bool, typer.Option("--no-stdin", help="Do not read standard input")] = False,
     print_id: Annotated[
-        bool, typer.Option("--print-id", help="Print the conversation's id first, in a line before the answer.")
+        bool, typer.Option("--print-id", help="Print the conversation's id first, in a line before the answer")
     ] = False,
-    hide_reasoning: Annotated[
-        bool, typer.Option("--hide-reasoning", help="Do not show the model's reasoning.")
-    ] = False,
-    hide_tools: Annotated[bool, typer.Option("--hide-tools", help="Do not show tool calls.")] = False,
-    no_stream: Annotated[bool, typer.Option("--no-stream", help="Show the answer when it is complete.")] = False,
+    hide_reasoning: Annotated[bool, typer.Option("--hide-reasoning", help="Do not show the model's reasoning")] = False,
+    hide_tools: Annotated[bool, typer.Option("--hide-tools", help="Do not show tool calls")] = False,
+    no_stream: Annotated[bool, typer.Option("--no-stream", help="Show the answer when it is complete")] = False,
 ) -> int:
     """Ask a question and print the answer.
 

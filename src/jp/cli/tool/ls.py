@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 OptionalTarget = Annotated[
-    str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation (default: settings of new ones).")
+    str | None, typer.Option("-i", "--id", metavar="TARGET", help="A conversation (default: settings of new ones)")
 ]
-ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
+ToolName = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name")]
 
 
 _UNSET = ToolConfig()
@@ -175,7 +175,7 @@ def ls(
     *,
     target: OptionalTarget = None,
     refresh: Annotated[
-        bool, typer.Option("--refresh", help="Ask the MCP servers first, and cache their tools.")
+        bool, typer.Option("--refresh", help="Ask the MCP servers first, and cache their tools")
     ] = False,
 ) -> ExitCode | None:
     """List the available tools: built in, configured, or from packages and MCP servers.
@@ -367,7 +367,7 @@ def rules(
     options: GlobalOptions,
     *,
     remove: Annotated[
-        int | None, typer.Option("--remove", metavar="N", min=1, help="Remove the rule with this number.")
+        int | None, typer.Option("--remove", metavar="N", min=1, help="Remove the rule with this number")
     ] = None,
 ) -> None:
     """List the rules for tools in your own settings, written by `a` at a tool's question or by hand.

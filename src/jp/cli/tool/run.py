@@ -270,14 +270,14 @@ def run(
     name: ToolName,
     arguments: Annotated[
         str | None,
-        typer.Option("-a", "--arguments", metavar="JSON", help="Arguments as a JSON object; @FILE or '-' reads them."),
+        typer.Option("-a", "--arguments", metavar="JSON", help="Arguments as a JSON object; @FILE or '-' reads them"),
     ] = None,
     target: OptionalTarget = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "--approve-all", help="Run it without asking, also without a terminal.")
+        bool, typer.Option("--yes", "--approve-all", help="Run it without asking, also without a terminal")
     ] = False,
     hide_tools: Annotated[
-        bool, typer.Option("--hide-tools", help="Print the result and nothing about the run.")
+        bool, typer.Option("--hide-tools", help="Print the result and nothing about the run")
     ] = False,
 ) -> int:
     """Run a tool as if a model had called it, and print its result.

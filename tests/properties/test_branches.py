@@ -199,6 +199,16 @@ def test_both_sides_of_a_conflict_are_what_a_merge_without_one_writes(data: st.D
     assert found.both == log_of([*base, *ours, *theirs])
 
 
+def test_a_turn_names_all_open_ends_and_what_changed_since_the_last_event() -> None:
+    base = [HEADER, *turn("first", [HEADER])]
+    setting = ConfigDelta(id="d", delta={})
+    merged = [*base, *turn("o", base), setting, *turn("t", base)]
+
+    assert next_after([]) == ()
+    assert next_after(merged) == ("d", "ta")
+    assert next_after([*merged, Compaction(id="c", from_turn=0, to_turn=0)]) == ("d", "ta", "c")
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())

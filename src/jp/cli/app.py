@@ -12,7 +12,7 @@ from jp.cli.command_line.argv import CommandMatch, Settings, extract, find, scan
 from jp.cli.command_line.commands import QUERY, ROOT, Command, Group
 from jp.cli.terminal import streams
 from jp.cli.terminal.exit import flush_stdout, guard
-from jp.errors import ExitCode, JpError, UsageError
+from jp.errors import ConfigurationError, ExitCode, JpError, UsageError
 
 
 def find_executable(name: str, search_path: str) -> str | None:
@@ -84,7 +84,7 @@ def _run_command(found: CommandMatch, command: Command) -> int:
     def invoke() -> int:
         try:
             return loaded.invoke(arguments, options)
-        except UsageError as error:
+        except (UsageError, ConfigurationError) as error:
             if command.name == QUERY:
                 from jp.cli.command_line.advice import explain
                 from jp.cli.command_line.argv import option_values
@@ -116,6 +116,11 @@ def _print_group(found: CommandMatch, group: Group) -> int:
     if ("--format", "json") in found.settings:
         name = " ".join(found.path)
         raise UsageError(f"{name} needs a command", hint=f"{name} --help lists the commands")
+    if len(found.path) == 1 and found.settings:
+        from jp.cli.command_line.advice import missing_command
+
+        if (error := missing_command([(name, _as_text(value)) for name, value in found.settings])) is not None:
+            raise error
     streams.write_stderr(page.render())
     return ExitCode.USAGE
 

@@ -28,7 +28,7 @@ from jp.conversation.entries import (
 from jp.errors import ConfigurationError, UsageError
 from jp.provider.base import Provider, WireRequest
 from jp.provider.registry import ModelId, create_provider, misspelled_servers, parse_model_id
-from jp.remedies import Option, SetSettings, UseOption, phrase
+from jp.remedies import CreateWorkspace, Option, StoreKey, UseOption, phrase
 from jp.tool.base import ConfiguredTool, Delivery, Inquirer, Stream, Toolbox, ToolOutput
 from jp.tool.coordinator import ToolCoordinator, ToolPorts
 from jp.tool.toolbox import AUTOMATIC, nearest
@@ -230,8 +230,8 @@ def _model(config: AppConfig) -> ModelId:
         raise ConfigurationError(
             "no model is set",
             hint=phrase(
-                *("name one with ", Option.MODEL, ", or set a default: `"),
-                *(SetSettings(("assistant.model.id=anthropic/claude-sonnet-5-5",)), "`"),
+                *("store a key: `", StoreKey("anthropic"), "`, or let `", CreateWorkspace(), "` find a model; "),
+                *(Option.MODEL, " names one for a query"),
             ),
         )
     return parse_model_id(text, config.providers.llm)

@@ -5,6 +5,7 @@ Imported only when a command line fails. The options of other tools are those of
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from jp.cli.command_line.commands import Group, walk
@@ -44,7 +45,7 @@ _COMMANDS: Mapping[str, str] = {
         "`jp conversation ls` lists conversations, `jp conversation print` shows one, `jp conversation grep` searches",
     ),
     **dict.fromkeys(("resume", "continue"), _CONTINUE),
-    "models": "`jp model ls` lists models",
+    **dict.fromkeys(("models", "aliases"), "`jp model ls` lists models and their aliases"),
     "templates": "`jp prompt ls` lists saved prompts",
     "tools": "`jp tool ls` lists tools",
     "exec": "`jp query TEXT` asks once and prints the answer",
@@ -64,7 +65,21 @@ def unknown_command(word: str, path: tuple[str, ...], group: Group) -> UsageErro
         return UsageError(f"{name} has no command {word!r}", hint=_COMMANDS[word])
     nearest = _nearest(word, path, group)
     suggestion = f"did you mean {nearest}? " if nearest else ""
+    if len(path) == 1 and not nearest:
+        suggestion = f"`{name} query {shlex.quote(word)}` asks the model; "
     return UsageError(f"{name} has no command {word!r}", hint=f"{suggestion}{name} --help lists the commands")
+
+
+def missing_command(settings: Sequence[tuple[str, str]]) -> UsageError | None:
+    """Return the error for a command line of options only, if one of them took the words of a query."""
+    for form, value in settings:
+        if form == "--cfg" and _is_prose_of_query(value):
+            return UsageError("there is no command", hint=f"-c (--cfg) took {value!r} as its value; {_CONTINUE}")
+    return None
+
+
+def _is_prose_of_query(value: str) -> bool:
+    return " " in value and "=" not in value and not value.startswith(("@", "{"))
 
 
 def _nearest(word: str, path: tuple[str, ...], group: Group) -> str:
@@ -87,8 +102,22 @@ def early_option(form: str, path: tuple[str, ...], known: Iterable[str]) -> Usag
     foreign = _foreign(form, "jp query" if is_root else names)
     if is_root and foreign:
         return UsageError(f"jp has no option {form!r}", hint=f"with `jp query`: {foreign}")
+    if is_root and _is_of_query(form):
+        return UsageError(f"jp has no option {form!r}", hint=f"write it after the command: `jp query {form} …`")
     hint = foreign or f"{_suggestion(form, known)}options of a command come after its name"
     return UsageError(f"{names} has no option {form!r}", hint=f"{hint}; see {names} --help")
+
+
+def _is_of_query(form: str) -> bool:
+    from jp.cli.command_line.commands import QUERY, ROOT, Command
+    from jp.cli.command_line.loading import LoadedCommand
+
+    query = ROOT.get(QUERY)
+    return isinstance(query, Command) and any(
+        form in forms.split("[")[0].replace(",", " ").split()
+        for _, rows in LoadedCommand(query, ("jp", QUERY)).page().sections
+        for forms, _ in rows
+    )
 
 
 def unknown_option(form: str, known: Iterable[str], command: str) -> UsageError:
@@ -123,6 +152,10 @@ def explain(error: JpError, values: Sequence[tuple[str, str]]) -> None:
         form, value = next((pair for pair in reversed(values) if " " in pair[1]), values[-1])
         more = f"; {_CONTINUE}" if form in {"-c", "--cfg"} else ""
         error.hint = phrase(f"{form} took {value!r} as its value{more}; ", error.hint)
+    elif any(
+        form in {"-c", "--cfg"} and _is_prose_of_query(value) and repr(value) in error.message for form, value in values
+    ):
+        error.hint = phrase(f"-c is --cfg, a value of the configuration; {_CONTINUE}")
     elif isinstance(error, SchemaSyntaxError) and any(_is_prose(form, value) for form, value in values):
         error.hint = phrase(f"-s is --schema, the form of the answer; {_SYSTEM}; ", error.hint)
 

@@ -240,6 +240,13 @@ NAMES_ELSEWHERE = {
     "process/sandbox/policy.py": {"--": "options of bwrap"},
     "provider/classification.py": {"--jinja": "an option of llama-server"},
     "provider/llamacpp/vendor.py": {"--ctx-size": "an option of llama-server"},
+    "workspace/garbage.py": {
+        "--batch": "an option of git",
+        "--format": "an option of git",
+        "--no-show-signature": "an option of git",
+        "--porcelain": "an option of git",
+        "--walk-reflogs": "an option of git",
+    },
     "tool/context_tools.py": {"jp conversation recall": "a result that is sent to models"},
 }
 """Texts outside of `cli` that name an option or a command, by their modules, and the reasons."""

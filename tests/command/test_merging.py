@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forked import run_jp
-from jp.conversation.entries import ChatRequest
+from jp.conversation.entries import ChatRequest, ConfigDelta
 from jp.workspace.importing import merge_sides
 from jp.workspace.store import parse_log
 from stage import entries_of, logs, make_workspace
@@ -91,6 +91,27 @@ def test_it_is_said_that_git_merged_a_log_until_the_next_turn(root: Path) -> Non
     assert (asked_on.code, told in asked_on.stderr, "git merged" in asked_on.stdout) == (0, True, False)
     assert "git merged" not in run_jp("query", "--id", "last", "and then?", cwd=root).stderr
     assert "git merged" not in run_jp("conversation", "show", "last", cwd=root).stderr
+
+
+def test_a_branch_that_begins_with_another_setting_is_told_and_takes_it_along(root: Path) -> None:
+    git(root, "init", "-q", "-b", "main")
+    ask(root, "--new", "first")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    git(root, "checkout", "-qb", "other")
+    ask(root, "--id", "last", "--reasoning", "high", "of the other")
+    git(root, "commit", "-qam", "other")
+    git(root, "checkout", "-q", "main")
+    ask(root, "--id", "last", "of main")
+    git(root, "commit", "-qam", "main")
+    git(root, "merge", "-q", "other", "-m", "merged")
+    assert "git merged 2 branches of this conversation: turn 1 and turn 2; " in run_jp("c", "show", cwd=root).stderr
+
+    assert run_jp("conversation", "merge", "--fork", "last", cwd=root).code == 0
+
+    fork = max(logs(root))
+    assert asked(fork) == ["first", "of the other"]
+    assert any(isinstance(entry, ConfigDelta) for entry in entries_of(fork))
 
 
 def test_the_side_that_git_merged_last_can_become_a_conversation(root: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 import time
 from fcntl import LOCK_EX
 from hashlib import sha256
@@ -232,6 +234,85 @@ def test_what_is_neither_named_nor_young_is_collected_and_nothing_else(
         collect(garbage, now=time.time())
 
     assert set(blobs(root)) == stays
+
+
+def git(root: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *identity, *arguments], cwd=root, capture_output=True, check=True)
+
+
+def commit_to(root: Path, place: str, number: int, name: str) -> None:
+    """Have git keep a conversation that names `name` where the working tree does not show it."""
+    tree = root.parent / f"tree{number}" if place == "worktree" else root
+    if place == "worktree":
+        git(root, "worktree", "add", "-q", "--detach", str(tree))
+    elif place != "stash":
+        git(root, "checkout", "-qb", f"branch{number}")
+    file = tree / ".jp" / "conversations" / f"{number}-x" / "events.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text(name, encoding="utf-8")
+    git(tree, "add", "-f", ".jp/conversations")
+    if place == "stash":
+        git(root, "stash", "push", "-q")
+        return
+    git(tree, "commit", "-qm", place)
+    if place != "worktree":
+        git(root, "checkout", "-q", "main")
+    if place == "tag":
+        git(root, "tag", "-a", "-m", place, f"tag{number}", f"branch{number}")
+    if place in {"tag", "deleted"}:
+        git(root, "branch", "-qD", f"branch{number}")
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.sampled_from(["nowhere", "branch", "tag", "stash", "worktree", "deleted"]), max_size=5))
+def test_what_a_branch_a_tag_a_stash_or_a_worktree_names_stays(
+    tmp_path_factory: pytest.TempPathFactory, places: list[str]
+) -> None:
+    root = make_workspace(tmp_path_factory.mktemp("branches") / "work")
+    git(root, "init", "-qb", "main")
+    git(root, "commit", "--allow-empty", "-qm", "first")
+    stays: set[Path] = set()
+    for number, place in enumerate(places):
+        path = add_blob(root, f"{number}".encode())
+        if place != "nowhere":
+            commit_to(root, place, number, path.name)
+        if place not in {"nowhere", "deleted"}:
+            stays.add(path)
+    for garbage in find_garbage(find_workspace(root, user_data=root.parent / "user")):
+        collect(garbage, now=time.time())
+
+    assert set(blobs(root)) == stays
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_repository_that_git_cannot_read_stops_it(root: Path) -> None:
+    unused = add_blob(root, b"unused")
+    git(root, "init", "-qb", "main")
+    assert [file["path"] for file in gc(root)["files"]] == [str(unused)]  # a branch without a commit names nothing
+    (root / ".git" / "HEAD").write_text("nonsense", encoding="utf-8")
+    result = run_jp("workspace", "gc", "--apply", cwd=root)
+
+    assert (result.code, result.stdout) == (1, "")
+    assert "git cannot tell what the conversations of other branches name: fatal: not a git repository" in result.stderr
+    assert unused.exists()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_file_that_a_clone_lacks_stops_it(root: Path) -> None:
+    unused = add_blob(root, b"unused")
+    git(root, "init", "-qb", "main")
+    git(root, "add", "-f", ".jp/conversations")
+    git(root, "commit", "-qm", "first")
+    (log,) = logs(root)
+    done = subprocess.run(["git", "hash-object", str(log)], cwd=root, capture_output=True, check=True, encoding="utf-8")
+    (root / ".git" / "objects" / done.stdout[:2] / done.stdout[2:].strip()).unlink()
+    result = run_jp("workspace", "gc", "--apply", cwd=root)
+
+    assert (result.code, result.stdout) == (1, "")
+    assert "this clone lacks files of them" in result.stderr
+    assert unused.exists()
 
 
 def test_a_whole_workspace_has_nothing_to_correct(root: Path) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jp.compaction.fact_lines import StatusLineFormatter
@@ -17,6 +21,7 @@ from jp.conversation.entries import (
     ChatRequest,
     ChatResponse,
     Compaction,
+    ConfigDelta,
     Header,
     RequestContext,
     Revert,
@@ -24,7 +29,7 @@ from jp.conversation.entries import (
     encode,
 )
 from jp.conversation.forking import TurnRange
-from jp.conversation.turns import open_ends, turns_of, undone
+from jp.conversation.turns import newest_undo, newest_undoable, next_after, open_ends, turns_of, undone
 from jp.workspace.importing import merge_sides
 from jp.workspace.store import parse_log
 
@@ -35,7 +40,7 @@ LINES = StatusLineFormatter()
 def turn(identity: str, known: Sequence[AnyEntry]) -> list[AnyEntry]:
     """Return a turn as its writer appends it to `known`."""
     return [
-        TurnStart(id=identity, after=open_ends(known)),
+        TurnStart(id=identity, after=next_after(known)),
         ChatRequest(id=f"{identity}q", content=identity),
         ChatResponse(id=f"{identity}a", message=f"You said: {identity}"),
     ]
@@ -50,10 +55,17 @@ def sides(draw: st.DrawFn, side: str, known: Sequence[AnyEntry], *, most: int = 
         so_far = [*known, *found]
         starts = [entry.id for entry in so_far if isinstance(entry, TurnStart)]
         others = [entry.id for entry in so_far if isinstance(entry, Revert | Compaction)]
-        kind = draw(st.sampled_from(["turn", "turn", "compaction", "revert"]))
+        kind = draw(st.sampled_from(["turn", "turn", "compaction", "revert", "undo", "redo", "setting"]))
+        changed, undo = newest_undoable(so_far), newest_undo(so_far)
         if kind == "turn" or not starts:
             found += turn(identity, so_far)
-        elif kind == "revert":
+        elif kind == "setting":
+            found.append(ConfigDelta(id=identity, delta={}))
+        elif kind == "undo" and changed:
+            found.append(Revert(id=identity, entries=tuple(entry.id for entry in changed)))
+        elif kind == "redo" and undo is not None:
+            found.append(Revert(id=identity, entries=(undo.id,)))
+        elif kind in {"revert", "undo", "redo"}:
             found.append(Revert(id=identity, entries=(draw(st.sampled_from([*starts, *others])),)))
         else:
             start = draw(st.sampled_from(starts))
@@ -76,6 +88,7 @@ def log_of(entries: Sequence[AnyEntry]) -> bytes:
     return b"".join(encode(entry) + b"\n" for entry in entries)
 
 
+@settings(max_examples=200)
 @given(data=st.data())
 def test_a_merged_log_has_every_turn_once_and_knows_its_branches(data: st.DataObject) -> None:
     base = [HEADER, *data.draw(sides("b", [HEADER]))]
@@ -93,7 +106,7 @@ def test_a_merged_log_has_every_turn_once_and_knows_its_branches(data: st.DataOb
     branches = open_branches(merged)
     if not all(own):
         assert branches == []
-    elif isinstance(theirs[0], TurnStart):
+    else:
         assert [branch.starts for branch in branches] == own
         assert [merged[position] for position in branches[0].positions] == [*base, *ours]
         last = [merged[position] for position in branches[1].positions]
@@ -184,3 +197,29 @@ def test_both_sides_of_a_conflict_are_what_a_merge_without_one_writes(data: st.D
 
     assert found is not None
     assert found.both == log_of([*base, *ours, *theirs])
+
+
+def test_a_turn_names_all_open_ends_and_what_changed_since_the_last_event() -> None:
+    base = [HEADER, *turn("first", [HEADER])]
+    setting = ConfigDelta(id="d", delta={})
+    merged = [*base, *turn("o", base), setting, *turn("t", base)]
+
+    assert next_after([]) == ()
+    assert next_after(merged) == ("d", "ta")
+    assert next_after([*merged, Compaction(id="c", from_turn=0, to_turn=0)]) == ("d", "ta", "c")
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_git_writes_the_lines_of_both_sides_one_side_after_the_other(data: st.DataObject) -> None:
+    base = [HEADER, *data.draw(sides("b", [HEADER]))]
+    each = [base, *([*base, *data.draw(sides(name, base))] for name in "ot")]
+    with TemporaryDirectory() as place:
+        files = [Path(place) / name for name in ("base", "ours", "theirs")]
+        for file, entries in zip(files, each, strict=True):
+            file.write_bytes(log_of(entries))
+        command = ["git", "merge-file", "-p", "--union", files[1], files[0], files[2]]
+        written = subprocess.run(command, capture_output=True, check=True).stdout
+
+    assert written == log_of([*each[1], *each[2][len(base) :]])

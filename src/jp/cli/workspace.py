@@ -156,7 +156,8 @@ def gc(
 ) -> None:
     """List the files that no conversation needs, and conversations that have expired; delete them with --apply.
 
-    A file stays if any conversation names it, if it was used within 14 days, or if one conversation cannot be read.
+    A file stays if any conversation names it, also one that only another branch, tag, stash or worktree of git has, if
+    it was used within 14 days, or if one conversation cannot be read.
 
     Examples:
         jp workspace gc

@@ -13,7 +13,7 @@ import msgspec
 
 from jp.conversation.entries import AnyEntry, TurnStart
 from jp.conversation.forking import turn_numbers
-from jp.conversation.turns import followed_position, open_ends, undone
+from jp.conversation.turns import branch_of, open_ends, undone
 
 
 class Branch(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,14 +66,14 @@ def open_branches(entries: Sequence[AnyEntry]) -> list[Branch]:
 
 
 def _segments(entries: Sequence[AnyEntry]) -> Iterator[_Segment]:
-    start, parent, previous = 0, -1, ""
+    start, parent = 0, -1
     for position, entry in enumerate(entries):
         if isinstance(entry, TurnStart) and entry.after:
-            above = followed_position(entries, position, entry, previous)
-            if above is not None:
-                yield _Segment(start, position, parent)
-                start, parent = position, above
-        previous = entry.id or previous
+            branch = branch_of(entries, position, entry)
+            if branch is not None:
+                begin, above = branch
+                yield _Segment(start, begin, parent)
+                start, parent = begin, above
     yield _Segment(start, len(entries), parent)
 
 

@@ -48,8 +48,8 @@ class Header(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="header")
 class TurnStart(Entry, frozen=True, kw_only=True, omit_defaults=True, tag="turn_start"):
     """A turn begins.
 
-    `after` are the ids of the entries that it follows: the last one before it, and the ends of other branches that git
-    merged into the log; see `jp.conversation.branches`.
+    `after` are the ids of the entries that it follows: the last event before it, what changed the conversation since
+    then, and the ends of other branches that git merged into the log; see `jp.conversation.branches`.
     """
 
     after: tuple[str, ...] = ()

@@ -279,31 +279,49 @@ def undone(entries: Sequence[AnyEntry]) -> frozenset[str]:
 
 
 def open_ends(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
-    """Return the ids of the entries that the next turn follows: the last one, and the ends of other open branches."""
+    """Return the ids of the last entry and of the ends of other open branches."""
     found: dict[str, None] = {}
-    previous = ""
     for position, entry in enumerate(entries):
         if isinstance(entry, TurnStart) and entry.after:
-            if followed_position(entries, position, entry, previous) is not None:
-                found[previous] = None
+            branch = branch_of(entries, position, entry)
+            if branch is not None:
+                found[entries[branch[0] - 1].id] = None
             for name in entry.after:
                 found.pop(name, None)
-        previous = entry.id or previous
-    return tuple(filter(None, (*found, previous)))
+    last = next((entry.id for entry in reversed(entries) if entry.id), "")
+    return tuple(filter(None, (*found, last)))
 
 
-def followed_position(entries: Sequence[AnyEntry], position: int, start: TurnStart, previous: str) -> int | None:
-    """Return the position of the entry that the turn at `position` follows, if turns of another branch are between.
+def next_after(entries: Sequence[AnyEntry]) -> tuple[str, ...]:
+    """Return the ids that the start of the next turn names: all open ends, and what changed since the last event."""
+    changes: list[str] = []
+    for entry in reversed(entries):
+        changes.append(entry.id)
+        if entry.id and not _is_change(entry):
+            break
+    return tuple(filter(None, dict.fromkeys((*open_ends(entries)[:-1], *reversed(changes)))))
 
-    `previous` is the id of the entry before it.
+
+def branch_of(entries: Sequence[AnyEntry], position: int, start: TurnStart) -> tuple[int, int] | None:
+    """Return where the branch of the turn at `position` begins, and the position of the entry that it follows.
+
+    None where no turns of another branch are between. Changes that the turn names are its branch's.
     """
-    if previous in start.after:
+    begin = position
+    named = {"", *start.after}
+    while begin and entries[begin - 1].id in named and (not entries[begin - 1].id or _is_change(entries[begin - 1])):
+        begin -= 1
+    if not begin or entries[begin - 1].id in start.after:
         return None
-    for above in range(position - 1, -1, -1):
+    for above in range(begin - 1, -1, -1):
         if entries[above].id in start.after:
-            has_turns = any(isinstance(entry, TurnStart) for entry in entries[above + 1 : position])
-            return above if has_turns else None
+            has_turns = any(isinstance(entry, TurnStart) for entry in entries[above + 1 : begin])
+            return (begin, above) if has_turns else None
     return None
+
+
+def _is_change(entry: AnyEntry) -> bool:
+    return isinstance(entry, ConfigDelta | Compaction | Revert | Unknown)
 
 
 Undoable = TurnStart | Compaction | ConfigDelta

@@ -22,7 +22,7 @@ from jp.conversation.entries import (
     add_usage,
 )
 from jp.conversation.resource import INTERRUPTED_CONTENT, NOT_STARTED_CONTENT, TextBlock
-from jp.conversation.turns import is_blank, open_ends
+from jp.conversation.turns import is_blank, next_after
 from jp.provider.errors import ProviderError
 from jp.tool.base import CallOutcome, CallProgress, CallStarted, QuestionAnswered, ToolEvent
 from jp.tool.toolbox import RECALL
@@ -198,7 +198,7 @@ class TurnLoop:
                 not be.
         """
         self._preparation.thread()  # content that cannot be read is found, and kept, before anything is written
-        self._ports.record(TurnStart(after=open_ends(self._ports.recorder.entries)))
+        self._ports.record(TurnStart(after=next_after(self._ports.recorder.entries)))
         self._ports.record(request)
         try:
             return await self._cycles()

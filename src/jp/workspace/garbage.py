@@ -158,7 +158,7 @@ def _git(root: Path, *arguments: str, given: bytes = b"") -> bytes:
 
 def _unknown(problem: str) -> StorageError:
     told = f"git cannot tell what the conversations of other branches name: {problem}"
-    return StorageError(told, hint="Nothing was deleted. Make git read this repository, then run the command again.")
+    return StorageError(told, hint="nothing was deleted; make git read this repository, then run the command again")
 
 
 def _mentioned(storage: Storage) -> set[str]:

@@ -19,6 +19,7 @@ from jp.attachment.registry import BUILT_IN
 from jp.cli.command_line.commands import ROOT as COMMANDS
 from jp.cli.command_line.commands import walk
 from jp.provider.registry import PROVIDERS
+from parsed import parsed
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "jp"
@@ -77,7 +78,7 @@ def importers() -> dict[str, set[str]]:
     names = {name: "jp." + name.removesuffix(".py").replace("/", ".") for name in TEXTS}
     found: dict[str, set[str]] = {module: set() for module in names.values()}
     for name, text in TEXTS.items():
-        nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom))
+        nodes = (node for node in parsed(text).imports if isinstance(node, ast.ImportFrom))
         for imported in (
             f"{node.module}{more}" for node in nodes for more in ("", *(f".{a.name}" for a in node.names))
         ):
@@ -147,10 +148,10 @@ def test_no_module_asks_whether_it_is_tested() -> None:
 def imported_by(name: str) -> frozenset[str]:
     """The modules of jp that `name` imports anywhere, also inside of functions."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(MODULES[name])):
+    for node in parsed(MODULES[name]).imports:
         if isinstance(node, ast.Import):
             found.update(one.name for one in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+        elif node.module is not None:
             found |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
     return frozenset(found & MODULES.keys())
 
@@ -207,9 +208,9 @@ def test_every_package_that_is_imported_is_declared() -> None:
     declared = {re.split(r"[\s\[<>=;]", requirement)[0].lower() for requirement in requirements}
     providers = packages_distributions()
     undeclared = {
-        f"{path.relative_to(SOURCE)}: {name}"
-        for path in SOURCE.rglob("*.py")
-        for name in _imported(path)
+        f"{module}: {name}"
+        for module, text in TEXTS.items()
+        for name in _imported(text)
         if name not in sys.stdlib_module_names | {"jp"}
         and declared.isdisjoint(distribution.lower().replace("_", "-") for distribution in providers.get(name, [name]))
     }
@@ -217,12 +218,12 @@ def test_every_package_that_is_imported_is_declared() -> None:
     assert undeclared == set()
 
 
-def _imported(path: Path) -> Iterator[str]:
+def _imported(text: str) -> Iterator[str]:
     """Yield the top-level name of every package that a module imports."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in parsed(text).imports:
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             yield (node.module or "").partition(".")[0]
 
 
@@ -252,18 +253,15 @@ NAMES_ELSEWHERE = {
 """Texts outside of `cli` that name an option or a command, by their modules, and the reasons."""
 
 
+@cache
+def _option_or_command() -> re.Pattern[str]:
+    commands = "|".join(sorted({path[1] for path, _ in walk(COMMANDS, above=("jp",))}))
+    return re.compile(rf"(?<![\w-])--[a-z][\w-]*|\bjp (?:{commands})\b|`(?:{commands}) |(?<![\w/.-])`-[A-Za-z]\b")
+
+
 def named_outside_of_cli(text: str) -> list[tuple[int, str]]:
     """Return the lines and texts of the literals that name an option, or a command of jp; docstrings apart."""
-    commands = "|".join(sorted({path[1] for path, _ in walk(COMMANDS, above=("jp",))}))
-    named = re.compile(rf"(?<![\w-])--[a-z][\w-]*|\bjp (?:{commands})\b|`(?:{commands}) |(?<![\w/.-])`-[A-Za-z]\b")
-    tree = ast.parse(text)
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    return [
-        (node.lineno, node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
-        if named.search(node.value)
-    ]
+    return [(line, literal) for line, literal in parsed(text).texts if _option_or_command().search(literal)]
 
 
 def test_no_text_outside_of_cli_names_an_option_or_a_command() -> None:
@@ -324,18 +322,8 @@ def test_a_vendor_is_named_in_its_folder_and_in_the_registry_only() -> None:
 def _names(text: str, vendor: str) -> bool:
     """Whether code names a vendor: in an identifier, an import or a text, docstrings aside."""
     word = re.compile(rf"(?<![\w.-]){vendor}(?![\w.-])")
-    tree = ast.parse(text)
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        match node:
-            case ast.Constant(value=str(value)) if id(node) not in docstrings and word.search(value):
-                return True
-            case ast.Attribute(attr=name) | ast.Name(id=name) if name == vendor:
-                return True
-            case ast.ImportFrom(module=str(name)) if vendor in name.split("."):
-                return True
-            case ast.AnnAssign(target=ast.Name(id=name)) if name == vendor:
-                return True
-            case _:
-                continue
-    return False
+    of = parsed(text)
+    imported = {
+        part for node in of.imports if isinstance(node, ast.ImportFrom) for part in (node.module or "").split(".")
+    }
+    return vendor in of.identifiers | imported or any(word.search(literal) for _, literal in of.texts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import re
 import tokenize
@@ -18,6 +17,7 @@ from jp.cli.command_line.loading import LoadedCommand
 from jp.context.summary_fold import PREFACE, TITLES
 from jp.context.summary_schema import SENT_DESCRIPTIONS
 from jp.provider.grammar import ABSENT
+from parsed import parsed
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "jp"
@@ -76,9 +76,7 @@ def banned(text: str) -> list[str]:
 
 def sayings(source: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of every docstring and comment."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield node.lineno, node.value.value
+    yield from parsed(source).docstrings
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
@@ -95,16 +93,7 @@ def faults(source: str) -> list[str]:
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of every literal with a space in it that is no docstring."""
-    tree = ast.parse(source)
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Constant)
-            and id(node) not in docs
-            and isinstance(node.value, str)
-            and " " in node.value
-        ):
-            yield node.lineno, node.value
+    yield from ((line, text) for line, text in parsed(source).texts if " " in text)
 
 
 def first_and_last(node: ast.expr | None) -> tuple[str, str]:

@@ -38,6 +38,13 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["query", "--save", "x", "hi"], "`jp prompt add NAME` saves a prompt; every conversation is saved"),
         (["query", "--last", "hi"], "`--id last` continues the most recent one"),
         (["query", "--continue", "hi"], "`jp query` continues this terminal's conversation"),
+        (
+            ["-c", "and more"],
+            "-c (--cfg) took 'and more' as its value; `jp query` continues this terminal's conversation",
+        ),
+        (["-m", "opus", "hi"], "options of a command come after its name, as in `jp query -m …`"),
+        (["hi"], "`jp query hi` asks the model"),
+        (["aliases"], "`jp model ls` lists models and their aliases"),
         (["logs"], "`jp conversation ls` lists conversations"),
         (["models"], "`jp model ls` lists models"),
         (["templates"], "`jp prompt ls` lists saved prompts"),

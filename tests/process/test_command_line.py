@@ -16,6 +16,8 @@ import pytest
 import forked
 from jp import __version__
 from running import JP, Result, home_beside, isolated_environment, run_jp
+from stage import make_workspace
+from terminal import jp_at_terminal
 from trial import TRIAL
 
 SHELL = ("/bin/sh", "-c")
@@ -400,3 +402,11 @@ def test_text_is_utf_8_in_any_locale() -> None:
 
     assert result.code == 0
     assert result.stdout.startswith("targets=['caf\u00e9']")
+
+
+def test_words_that_the_configuration_took_at_a_terminal_name_the_way_to_go_on(tmp_path: Path) -> None:
+    make_workspace(tmp_path / "work")
+    with jp_at_terminal("query", "-c", "and more", cwd=tmp_path / "work") as terminal:
+        assert terminal.finish() == 3
+
+    assert "hint: -c is --cfg, a value of the configuration; `jp query` continues" in terminal.stays

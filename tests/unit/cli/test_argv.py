@@ -81,7 +81,7 @@ def test_a_lone_dash_is_no_option() -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["-n", "query"], "write it after the command: `jp query -n …`"),
+        (["-n", "query"], "options of a command come after its name, as in `jp query -n …`; see jp --help"),
         (["c", "-qn", "ls"], "options of a command come after its name; see jp conversation --help"),
         (
             ["--formt", "json", "query"],

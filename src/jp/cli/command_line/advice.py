@@ -102,22 +102,10 @@ def early_option(form: str, path: tuple[str, ...], known: Iterable[str]) -> Usag
     foreign = _foreign(form, "jp query" if is_root else names)
     if is_root and foreign:
         return UsageError(f"jp has no option {form!r}", hint=f"with `jp query`: {foreign}")
-    if is_root and _is_of_query(form):
-        return UsageError(f"jp has no option {form!r}", hint=f"write it after the command: `jp query {form} …`")
-    hint = foreign or f"{_suggestion(form, known)}options of a command come after its name"
+    suggestion = _suggestion(form, known)
+    example = f", as in `jp query {form} …`" if is_root and not suggestion else ""
+    hint = foreign or f"{suggestion}options of a command come after its name{example}"
     return UsageError(f"{names} has no option {form!r}", hint=f"{hint}; see {names} --help")
-
-
-def _is_of_query(form: str) -> bool:
-    from jp.cli.command_line.commands import QUERY, ROOT, Command
-    from jp.cli.command_line.loading import LoadedCommand
-
-    query = ROOT.get(QUERY)
-    return isinstance(query, Command) and any(
-        form in forms.split("[")[0].replace(",", " ").split()
-        for _, rows in LoadedCommand(query, ("jp", QUERY)).page().sections
-        for forms, _ in rows
-    )
 
 
 def unknown_option(form: str, known: Iterable[str], command: str) -> UsageError:

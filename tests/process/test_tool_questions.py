@@ -211,7 +211,7 @@ def test_a_tool_is_allowed_permanently_once_it_is_said_what_that_covers(tmp_path
     root = stage(tmp_path / "work", NOTE)
     with jp_at_terminal("query", "--new", "read it", cwd=root, size=(120, 24)) as terminal:
         answer(terminal, "a")
-        terminal.question(r"^1  fs_read_file with path='note.txt', and nothing else$")
+        terminal.question(r"^1  fs_read_file with path='note.txt', and no other arguments$")
         terminal.question(r"^2  fs_read_file on files below '.'$")
         terminal.question(r"^3  every call of fs_read_file, whatever it is given$")
         terminal.question(ALWAYS)
@@ -243,7 +243,7 @@ def test_what_is_allowed_for_a_directory_and_a_call_holds_for_them_only(tmp_path
             set_calls(root, f'{{ name = "fs_read_file", arguments = {{ path = "{other}" }} }}')
             assert run_jp("query", "--new", "read it", cwd=root).code == 8
     listed = run_jp("tool", "rules", cwd=root).stdout
-    assert re.findall(r"path=\S+.*", listed) == [f"path={root}/note.txt, nothing else", f"path={root}/docs/**"]
+    assert re.findall(r"path=\S+.*", listed) == [f"path={root}/note.txt, no other arguments", f"path={root}/docs/**"]
 
 
 def set_calls(root: Path, *calls: str) -> None:
@@ -254,7 +254,7 @@ def test_a_prefix_of_a_command_is_allowed_with_plain_words_after_it(tmp_path: Pa
     settings = "[conversation.tools.run_command]\nenable = true\n"
     root = stage(tmp_path / "work", COMMAND.replace("TEXT", "echo one 1"), settings=settings)
     allow(root, 2)
-    assert "command=echo one …, nothing else" in run_jp("tool", "rules", cwd=root).stdout
+    assert "command=echo one …, no other arguments" in run_jp("tool", "rules", cwd=root).stdout
     for text, code in (("echo one 2 3", 0), ("echo one; touch x", 8), ("echo one $(touch x)", 8), ("echo two", 8)):
         set_calls(root, COMMAND.replace("TEXT", text))
         assert run_jp("query", "--new", "do it", cwd=root).code == code
@@ -281,7 +281,7 @@ def test_a_directory_is_offered_for_jps_own_file_tools_only(tmp_path: Path) -> N
 
     with jp_at_terminal("query", "--new", "read it", cwd=root, size=(120, 24)) as terminal:
         answer(terminal, "a")
-        terminal.question(r"^1  fs_read_file with path='note.txt', and nothing else$")
+        terminal.question(r"^1  fs_read_file with path='note.txt', and no other arguments$")
         terminal.question(r"^2  every call of fs_read_file")
         terminal.question(r"1-2, or nothing:")
         terminal.type("\n")

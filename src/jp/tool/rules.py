@@ -327,14 +327,14 @@ def _exact_rules(name: str, arguments: JsonObject, paths: Paths) -> Iterator[Las
         return
     patterns = {key: _absolute(text, paths) if is_path(key) else text for key, text in texts.items()}
     rule = RuleConfig(arguments=patterns, exact=True, run="unattended")
-    yield LastingRule(covers=f"{name} with {_said(patterns, paths)}, and nothing else", rule=rule)
+    yield LastingRule(covers=f"{name} with {_said(patterns, paths)}, and no other arguments", rule=rule)
     for key in sorted(arguments.keys() & _COMMANDS):
         if words := _command_prefix(texts[key]):
             others = {other: pattern for other, pattern in patterns.items() if other != key}
             also = f", and {_said(others, paths)}" if others else ""
             yield LastingRule(
-                covers=f"{name} with a {key} that begins with `{words}` and goes on with plain words only: no quotes, "
-                f"variables, wildcards, pipes, redirections or other commands{also}",
+                covers=f"{name} with a {key} that begins with `{words}` and goes on with plain words only (no quotes, "
+                f"variables, wildcards, pipes or redirections){also}",
                 rule=RuleConfig(arguments=others, prefix={key: words}, exact=True, run="unattended"),
             )
 

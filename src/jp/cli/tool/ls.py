@@ -401,5 +401,5 @@ def _matching(rule: StoredRule) -> str:
     """Return the arguments of a rule in words."""
     said = [f"{name}={pattern}" for name, pattern in rule.arguments.items()]
     said += [f"{name}={words} …" for name, words in rule.prefix.items()]
-    said += ["nothing else"] if rule.exact else []
+    said += ["no other arguments"] if rule.exact else []
     return ", ".join(said) or "every call"

@@ -107,7 +107,7 @@ class UnsupportedMedia(msgspec.Struct, frozen=True, kw_only=True):
 
 Media = TextMedia | BinaryMedia | UnsupportedMedia
 
-_SUPPORTED_TYPES = "Text, PNG, JPEG, GIF and WebP images and PDF can be attached."
+_SUPPORTED_TYPES = "text, PNG, JPEG, GIF and WebP images and PDF can be attached"
 
 
 def signature(head: bytes) -> str | None:
@@ -318,7 +318,7 @@ _WEB_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
-SUPPORTED_WEB_TYPES = "Text, web pages, PNG, JPEG, GIF and WebP images and PDF can be attached."
+SUPPORTED_WEB_TYPES = "text, web pages, PNG, JPEG, GIF and WebP images and PDF can be attached"
 
 
 class ContentType(msgspec.Struct, frozen=True, kw_only=True):

@@ -96,8 +96,8 @@ def test_a_missing_blob_is_told_with_the_conversation() -> None:
 @pytest.mark.parametrize(
     ("uri", "hint"),
     [
-        ("file:///a%20b", "If it has not changed since, attach it again: `--attach file:///a%20b`."),
-        ("gh:o/n/pull/1?x=y", "If it has not changed since, attach it again: `--attach 'gh:o/n/pull/1?x=y'`."),
+        ("file:///a%20b", "if it has not changed since, attach it again: `--attach file:///a%20b`"),
+        ("gh:o/n/pull/1?x=y", "if it has not changed since, attach it again: `--attach 'gh:o/n/pull/1?x=y'`"),
         ("file:///a#L1-20", ""),
     ],
 )

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import chat_wire as wire
-from forked import run_jp
+from forked import prepare, run_jp
 from loopback import Loopback, Reply
 from running import Result
-from stage import logs, make_workspace
+from stage import copied, logs, make_workspace
 
 DEPTHS = (150, 400, 900, 985, 995, 3_000, 50_000)
 
@@ -81,6 +81,14 @@ def test_a_schema_in_a_file(tmp_path: Path, depth: int) -> None:
         check(run_jp("query", "--schema", f"@{name}", "hi", cwd=root), 0, 1, 2, 3, 9)
 
 
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with one conversation."""
+    root = make_workspace(tmp_path_factory.mktemp("answered") / "work")
+    prepare(("query", "hello"), cwd=root)
+    return root
+
+
 ENTRIES = {
     "tool_call_request": '"call_id":"c","name":"t","arguments":{{"x":{lists}}}',
     "config_delta": '"delta":{{"template":{{"values":{{"x":{lists}}}}}}}',
@@ -91,9 +99,8 @@ ENTRIES = {
 
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("kind", ENTRIES)
-def test_a_log(tmp_path: Path, depth: int, kind: str) -> None:
-    root = make_workspace(tmp_path / "work")
-    run_jp("query", "hello", cwd=root)
+def test_a_log(answered: Path, tmp_path: Path, depth: int, kind: str) -> None:
+    root = copied(answered, tmp_path / "work")
     (log,) = logs(root)
     fields = ENTRIES[kind].format(lists=lists(depth))
     line = f'{{"id":"zz","type":"{kind}","at":"2026-01-01T00:00:00Z",{fields}}}\n'
@@ -114,9 +121,8 @@ def test_a_log(tmp_path: Path, depth: int, kind: str) -> None:
 
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("name", ["metadata.json", "base_config.json"])
-def test_the_other_files_of_a_conversation(tmp_path: Path, depth: int, name: str) -> None:
-    root = make_workspace(tmp_path / "work")
-    run_jp("query", "hello", cwd=root)
+def test_the_other_files_of_a_conversation(answered: Path, tmp_path: Path, depth: int, name: str) -> None:
+    root = copied(answered, tmp_path / "work")
     (log,) = logs(root)
     (log.parent / name).write_text(f'{{"x":{lists(depth)}}}', encoding="utf-8")
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import completion_table
-from forked import search_path
+from forked import run_jp, search_path
 from jp.cli.completion.candidates import Found, bash_lines, lines
-from running import TIMEOUT_SECS, home_beside, isolated_environment, run_jp
+from running import TIMEOUT_SECS, home_beside, isolated_environment
 from stage import make_workspace
 from terminal import at_terminal
 
@@ -24,7 +24,7 @@ SHELLS = {
     "bash": ("bash --norc --noprofile -i", "PS1='ready> '; show() { printf '<%s>' \"$@\"; echo .; }"),
     "zsh": (
         "zsh -f -i",
-        "PS1='ready> '; autoload -U compinit; compinit -u -D; show() { printf '<%s>' \"$@\"; echo .; }",
+        "PS1='ready> '; autoload -U compinit; compinit -C -d $COMPLETIONS; show() { printf '<%s>' \"$@\"; echo .; }",
     ),
     "fish": (
         "fish --no-config -i",
@@ -57,10 +57,26 @@ def conversation(root: Path, number: int, title: str, **labels: str) -> str:
     return f"jp-c{digits}"
 
 
+PREPARED: dict[str, str] = {}
+"""The variable that names the file in which zsh has its own completions: to find them takes longer than to complete."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> None:
+    if shutil.which("zsh"):
+        PREPARED["COMPLETIONS"] = str(tmp_path_factory.mktemp("zsh") / "completions")
+        script = 'autoload -U compinit; compinit -u -d "$1"'
+        subprocess.run(["zsh", "-f", "-c", script, "zsh", *PREPARED.values()], check=True, timeout=TIMEOUT_SECS)
+
+
+def environment() -> dict[str, str]:
+    return {"PATH": search_path(), "TERM": "xterm", **PREPARED}
+
+
 def typed(shell: str, line: str, root: Path) -> list[str]:
     """Return the words that a shell passes to a command after a person has typed `line` and pressed Tab."""
     program, setup = SHELLS[shell]
-    with at_terminal(f"exec {program}", cwd=root, env={"PATH": search_path(), "TERM": "xterm"}) as terminal:
+    with at_terminal(f"exec {program}", cwd=root, env=environment()) as terminal:
         terminal.expect(r"[$%>#] ")
         terminal.type(f"{setup}\r")
         terminal.expect("ready> ")
@@ -137,7 +153,7 @@ def test_titles_are_shown_beside_ids_without_what_steers_a_terminal(shell: str, 
     conversation(root, 2, "The parser `touch owned`")
     program, setup = SHELLS[shell]
 
-    with at_terminal(f"exec {program}", cwd=root, env={"PATH": search_path(), "TERM": "xterm"}) as terminal:
+    with at_terminal(f"exec {program}", cwd=root, env=environment()) as terminal:
         terminal.expect(r"[$%>#] ")
         terminal.type(f"{setup}\r")
         terminal.expect("ready> ")
@@ -302,17 +318,17 @@ def test_an_executable_jp_foo_is_completed_and_not_one_of_the_current_directory(
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_script_is_printed_and_its_json_holds_it(shell: str) -> None:
-    text = run_jp("completion", shell)
-    as_json = run_jp("completion", shell, "--format", "json")
+def test_the_script_is_printed_and_its_json_holds_it(shell: str, tmp_path: Path) -> None:
+    text = run_jp("completion", shell, cwd=make_workspace(tmp_path / "w"))
+    as_json = run_jp("completion", shell, "--format", "json", cwd=tmp_path / "w")
 
     assert json.loads(as_json.stdout) == {"schema": 1, "shell": shell, "script": text.stdout}
     assert text.stderr == ""
 
 
-def test_the_page_and_the_help_say_how_to_install_it() -> None:
+def test_the_page_and_the_help_say_how_to_install_it(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/shell.md").read_text(encoding="utf-8")
-    help_text = run_jp("completion", "--help").stdout
+    help_text = run_jp("completion", "--help", cwd=make_workspace(tmp_path / "w")).stdout
 
     for command in (LOAD["bash"], LOAD["zsh"], "jp completion fish > ~/.config/fish/completions/jp.fish"):
         assert f"`{command}`" in page
@@ -325,10 +341,10 @@ def test_a_zsh_that_finds_the_script_in_its_functions_completes_with_it(tmp_path
     root = make_workspace(tmp_path / "w")
     functions = tmp_path / "functions"
     functions.mkdir()
-    (functions / "_jp").write_text(run_jp("completion", "zsh").stdout, encoding="utf-8")
-    _, setup = SHELLS["zsh"]
+    (functions / "_jp").write_text(run_jp("completion", "zsh", cwd=root).stdout, encoding="utf-8")
+    setup = SHELLS["zsh"][1].replace("compinit -C -d $COMPLETIONS", "compinit -u -D")
 
-    with at_terminal("exec zsh -f -i", cwd=root, env={"PATH": search_path(), "TERM": "xterm"}) as terminal:
+    with at_terminal("exec zsh -f -i", cwd=root, env=environment()) as terminal:
         terminal.expect(r"[$%>#] ")
         terminal.type(f"fpath=({functions} $fpath); {setup}; echo lo''aded\r")
         terminal.expect("loaded\n")

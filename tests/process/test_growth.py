@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from running import run_jp
+from forked import run_jp
 from stage import make_workspace
 
 COUNTING = """
-import sys, threading
+import os, sys, threading
 from jp.cli.app import run
 
 count = 0
@@ -27,7 +26,7 @@ code = run(sys.argv[2:])
 sys.setprofile(None)
 with open(sys.argv[1], "w") as file:
     file.write(str(count))
-sys.exit(code)
+os._exit(code)
 """
 SETTINGS = """
 [conversation.tools.fs_read_file]
@@ -45,8 +44,9 @@ text = "Done."
 
 def count_calls(root: Path, *arguments: str) -> int:
     """Return how many functions a command calls in all of its threads."""
-    found = root / "calls"
-    result = run_jp(str(found), *arguments, cwd=root, program=(sys.executable, "-c", COUNTING))
+    found, script = root / "calls", root.with_suffix(".py")
+    script.write_text(COUNTING, encoding="utf-8")
+    result = run_jp(str(found), *arguments, cwd=root, script=script)
     assert result.code == 0, result.stderr
     return int(found.read_text(encoding="ascii"))
 

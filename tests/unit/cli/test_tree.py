@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from jp.cli.command_line.argv import GLOBAL_OPTIONS
-from jp.cli.command_line.commands import ROOT, Command, Group, walk
+from jp.cli.command_line.commands import ROOT, Group, walk
 from jp.cli.command_line.loading import LoadedCommand
 
-COMMANDS = list(walk(ROOT, above=(ROOT.name,)))
+
+@cache
+def loaded() -> list[LoadedCommand]:
+    return [LoadedCommand(command, path) for path, command in walk(ROOT, above=(ROOT.name,))]
 
 
 def groups(group: Group) -> list[Group]:
@@ -27,23 +32,25 @@ def test_a_line_of_help_is_short_and_ends_without_a_full_stop_where_it_stands_in
         assert not node.summary.endswith(".")
 
 
-each_command = pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
+def test_a_command_has_only_parameters_that_are_read_without_pydantic() -> None:
+    assert [
+        f"{command.name} {name}" for command in loaded() for name, is_plain in command.plain.items() if not is_plain
+    ] == []
 
 
-@each_command
-def test_a_command_has_only_parameters_that_are_read_without_pydantic(path: tuple[str, ...], command: Command) -> None:
-    assert [name for name, is_plain in LoadedCommand(command, path).plain.items() if not is_plain] == []
+def test_a_command_declares_no_option_that_all_commands_have() -> None:
+    assert {command.name: both for command in loaded() if (both := {*command.options()} & {*GLOBAL_OPTIONS})} == {}
 
 
-@each_command
-def test_a_command_declares_no_option_that_all_commands_have(path: tuple[str, ...], command: Command) -> None:
-    assert set(LoadedCommand(command, path).options()) & set(GLOBAL_OPTIONS) == set()
+def test_help_for_a_command_explains_every_parameter_in_eighty_columns() -> None:
+    pages = {command.name: command.page() for command in loaded()}
 
-
-@each_command
-def test_help_for_a_command_explains_every_parameter_in_eighty_columns(path: tuple[str, ...], command: Command) -> None:
-    page = LoadedCommand(command, path).page()
-
-    assert page.text
-    assert all(meaning for _, rows in page.sections for _, meaning in rows)
-    assert max(map(len, page.render().splitlines())) <= 80
+    assert [name for name, page in pages.items() if not page.text] == []
+    assert [
+        f"{name} {forms}"
+        for name, page in pages.items()
+        for _, rows in page.sections
+        for forms, meaning in rows
+        if not meaning
+    ] == []
+    assert [name for name, page in pages.items() if max(map(len, page.render().splitlines())) > 80] == []

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,11 @@ from jp.cli.command_line.commands import ROOT, Group
 from running import TIMEOUT_SECS, run_jp
 
 SOURCES = Path(__file__).parents[2]
-PAGES = dict(man_pages.pages())
+
+
+@cache
+def pages() -> dict[str, str]:
+    return dict(man_pages.pages())
 
 
 def names(group: Group, *above: str) -> list[str]:
@@ -46,13 +51,13 @@ def plain(text: str) -> str:
 
 
 def test_every_command_and_group_has_a_page() -> None:
-    assert list(PAGES) == names(ROOT)
+    assert list(pages()) == names(ROOT)
 
 
 @pytest.mark.parametrize("name", ["jp", "jp-query", "jp-conversation-compact", "jp-hook", "jp-hook-install"])
 def test_a_page_has_all_that_the_help_has(name: str) -> None:
     help_text = run_jp(*name.split("-")[1:], "--help").stdout
-    page = plain(PAGES[name]).replace(" ", "").replace("-", "").lower()
+    page = plain(pages()[name]).replace(" ", "").replace("-", "").lower()
 
     for block in help_text.split("\n\n"):
         for line in block.splitlines():
@@ -90,7 +95,7 @@ def test_a_wheel_installs_them(tmp_path: Path) -> None:
         }
         assert any(name.endswith("jp/cli/completion/jp.zsh") for name in archive.namelist())
         assert any(name.endswith("jp/cli/hook-start.sh") for name in archive.namelist())
-    assert installed == PAGES
+    assert installed == pages()
 
 
 def test_building_needs_no_more_than_is_declared() -> None:

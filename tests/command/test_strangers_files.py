@@ -276,6 +276,24 @@ def test_a_clones_file_does_not_keep_the_users_own_from_counting(tmp_path: Path)
     assert not (root / "ran").exists()
 
 
+def test_settings_that_are_found_by_the_id_of_a_workspace_loosen_nothing_before_trust(tmp_path: Path) -> None:
+    root = stage(tmp_path, "[conversation.tools.run_command]\nenable = true\n", "")
+    run_jp("query", "hi", cwd=root)
+    (silo,) = (home_beside(root) / "data" / "workspaces").glob("*")
+    (silo / "config.toml").write_text("[conversation.tools.run_command]\nrun = 'unattended'\n", encoding="utf-8")
+
+    refused = go(root)
+
+    assert not (root / "ran").exists()
+    assert "ignored until trusted: conversation.tools.run_command.run = 'unattended'" in refused.stderr
+    assert run_jp("workspace", "trust", "--yes", cwd=root).code == 0
+    (silo / "config.toml").write_text(
+        "[conversation.tools.run_command]\nrun = 'unattended'\ntimeout_secs = 30\n", encoding="utf-8"
+    )
+    go(root)
+    assert (root / "ran").exists()
+
+
 def test_a_fragment_of_the_workspace_loosens_nothing(tmp_path: Path) -> None:
     root = stage(tmp_path, "[conversation.tools.run_command]\nenable = true\n", "")
     (root / ".jp" / "config").mkdir()

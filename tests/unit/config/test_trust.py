@@ -13,6 +13,7 @@ from jp.config.trust import (
     load_paths,
     mark_of_attachment,
     mark_of_change,
+    mark_of_id,
     mark_of_text,
     resolve_trusted,
     without_lapsing,
@@ -310,3 +311,8 @@ def test_consent_is_remembered_by_a_hash_that_does_not_change_between_versions()
     (value,) = trusting(foreign({"editor": {"cmd": "evil"}})).ignored
 
     assert value.marks == {"e332770a1b0719e36f321ec78bef9a04cb8f4712d1f85eda70b750e3fca39259"}
+
+
+def test_an_id_is_accepted_as_itself_and_as_nothing_else() -> None:
+    assert mark_of_id("a") == mark_of_id("a")
+    assert len({mark_of_id("a"), mark_of_id("b"), mark_of_attachment("a"), mark_of_text("id", "a")}) == 4
